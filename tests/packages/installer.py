@@ -23,6 +23,19 @@ def install(world, *options, code=0, script=ROOT / "install.sh", **environment):
     return world.run("sh", script, *options, code=code, **environment)
 
 
+def unpack(packages):
+    """Unpacks the archive beside the packages, once for all tests."""
+    [archive] = packages.glob("updraft-*.tar.gz")
+    with tarfile.open(archive) as archive:
+        archive.extractall(packages / "unpacked", filter="tar")
+
+
+def unpacked(world):
+    """The script in the unpacked archive, which takes what is beside it."""
+    [script] = (world.packages / "unpacked").glob("*/install.sh")
+    return script
+
+
 def test_from_an_archive_twice_then_uninstalled(world):
     archive = world.package("updraft-*.tar.gz")
     prefix, project = world.folder / "a prefix", world.folder / "project"
@@ -59,12 +72,12 @@ def test_from_an_archive_twice_then_uninstalled(world):
 def test_what_is_the_users_stays(world):
     prefix, project = world.folder / "prefix", world.folder / "project"
     project.mkdir()
-    options = ["--prefix", prefix, "--archive", world.package("updraft-*.tar.gz"), "--workspace", project]
-    install(world, *options)
+    options = ["--prefix", prefix, "--workspace", project]
+    install(world, *options, script=unpacked(world))
     (project / ".env").write_text("OPENAI_API_KEY=mine\n")
     (project / "artifacts/report.md").write_text("found")
     (prefix / "bin/other").write_text("another program")
-    assert f"keep  {project}/.env" in install(world, *options)
+    assert f"keep  {project}/.env" in install(world, *options, script=unpacked(world))
     said = install(world, "--prefix", prefix, "--uninstall")
     left = [path for path, (mode, *_) in state(world.folder).items() if mode.startswith("0o100")]
     assert left == ["prefix/bin/other", "project/.env", "project/artifacts/report.md"], (left, said)
@@ -73,26 +86,22 @@ def test_what_is_the_users_stays(world):
 
 def test_an_upgrade_removes_what_only_the_old_version_had(world):
     prefix = world.folder / "prefix"
-    options = ["--prefix", prefix, "--archive", world.package("updraft-*.tar.gz")]
-    install(world, *options)
+    install(world, "--prefix", prefix, script=unpacked(world))
     old = prefix / "share/man/man1/updraft-gone.1"
     old.write_text("a command that no longer exists")
     with open(prefix / "share/doc/updraft/installed", "a") as listed:
         listed.write(f"file {old}\n")
     (prefix / "bin/updraft").write_text("an old program")
-    install(world, *options)
+    install(world, "--prefix", prefix, script=unpacked(world))
     assert not old.exists() and world.run(prefix / "bin/updraft", "--version").strip() == version()
     install(world, "--prefix", prefix, "--uninstall")
     assert not prefix.exists(), state(prefix)
 
 
 def test_the_home_folder_is_the_usual_place_and_an_unpacked_archive_is_enough(world):
-    with tarfile.open(world.package("updraft-*.tar.gz")) as archive:
-        archive.extractall(world.folder / "unpacked", filter="tar")
-    [folder] = (world.folder / "unpacked").iterdir()
-    install(world, script=folder / "install.sh")
+    install(world, script=unpacked(world))
     assert (world.home / ".local/bin/updraft").is_file()
-    install(world, "--uninstall", script=folder / "install.sh")
+    install(world, "--uninstall", script=unpacked(world))
     assert state(world.home) == {}
 
 
@@ -122,9 +131,8 @@ def test_wrong_usage_is_said(world):
     assert "`--colour` is not an option" in install(world, "--colour", code=1)
     assert "--prefix needs a value" in install(world, "--prefix", code=1)
     assert "there is no file nowhere.tar.gz" in install(world, "--archive", "nowhere.tar.gz", code=1)
-    assert "there is no folder" in install(
-        world, "--prefix", "p", "--archive", world.package("updraft-*.tar.gz"), "--workspace", "nowhere", code=1
-    )
+    said = install(world, "--workspace", "nowhere", script=unpacked(world), code=1)
+    assert "there is no folder nowhere" in said and state(world.home) == {}, said
     alone = world.folder / "alone"
     alone.mkdir()
     shutil.copy(ROOT / "install.sh", alone)

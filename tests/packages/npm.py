@@ -7,7 +7,7 @@ import subprocess
 
 from world import Skip, state, version
 
-QUIET = ["--offline", "--no-audit", "--no-fund", "--loglevel=error"]
+QUIET = ["--offline", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
 
 
 def packages(world):

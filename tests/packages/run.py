@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import debian
@@ -39,30 +41,42 @@ def stripped(binary, folder):
     return copy
 
 
+def outcome(test, world):
+    """One line about a test, and whether it is "ok", "SKIP" or "FAIL"."""
+    name = name_of(test)
+    start = time.monotonic()
+    try:
+        test(world)
+        return "ok", f"  ok    {name} ({time.monotonic() - start:.1f} s)"
+    except Skip as why:
+        return "SKIP", f"  SKIP  {name}: {why}"
+    except (AssertionError, OSError, subprocess.SubprocessError) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return "FAIL", f"  FAIL  {name}\n{place.filename}:{place.lineno}: {place.line}\n{error}"
+
+
+def name_of(test):
+    return f"{test.__module__}: {test.__name__.removeprefix('test_').replace('_', ' ')}"
+
+
 def main(binary, xtask, names):
-    failed = skipped = 0
     began = time.monotonic()
+    chosen = [test for test in TESTS if not names or any(part in name_of(test) for part in names)]
     with tempfile.TemporaryDirectory(prefix="updraft-packages-") as scratch:
         scratch = Path(scratch)
         program = stripped(binary, scratch)
         packages = scratch / "packages"
         make = [xtask, "package", "all", "--binary", program, "--out", packages, "--level", "1"]
         subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
-        print(f"  made {len(list(packages.glob('*.sha256')))} packages in {time.monotonic() - began:.1f} s")
-        for number, test in enumerate(TESTS):
-            name = f"{test.__module__}: {test.__name__.removeprefix('test_').replace('_', ' ')}"
-            if names and not any(part in name for part in names):
-                continue
-            start = time.monotonic()
-            try:
-                test(World(scratch / f"world-{number}", packages, program, xtask))
-                print(f"  ok    {name} ({time.monotonic() - start:.1f} s)")
-            except Skip as why:
-                skipped += 1
-                print(f"  SKIP  {name}: {why}")
-            except (AssertionError, OSError, subprocess.SubprocessError) as error:
-                failed += 1
-                print(f"  FAIL  {name}\n{error}")
+        print(f"  made {len(list(packages.glob('*.sha256')))} packages in {time.monotonic() - began:.1f} s", flush=True)
+        installer.unpack(packages)
+        results = []
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            worlds = [World(scratch / f"world-{number}", packages, program, xtask) for number in range(len(chosen))]
+            for result, line in pool.map(outcome, chosen, worlds):
+                results.append(result)
+                print(line, flush=True)
+    failed, skipped = results.count("FAIL"), results.count("SKIP")
     print(f"packages: {failed} failed, {skipped} skipped, {time.monotonic() - began:.0f} s")
     return 1 if failed else 0
 

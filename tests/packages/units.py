@@ -46,6 +46,7 @@ mount --bind {state} {state}
 mount -o remount,bind,ro /
 mount -t tmpfs -o mode=000,ro tmpfs /home
 mount -t tmpfs -o mode=000,ro tmpfs /root
+mount -t tmpfs -o mode=1777 tmpfs /tmp
 cd {state}/workspace
 exec setpriv --reuid 61234 --regid 61234 --clear-groups --bounding-set -all --inh-caps -all --no-new-privs \\
     env -i PATH=/usr/bin:/bin UPDRAFT_HOME={state}/home {state}/updraft sandbox exec --level full -- uname -n
@@ -80,6 +81,6 @@ def test_the_workflow_packages_as_the_tests_do(world):
     ):
         assert f"run: {line}\n" in text, line
     patterns = re.findall(r"^ +packages/(\*\.\S+)$", text, re.M)
-    made = [path for path in world.packages.iterdir() if path.suffix != ".sha256" and path.name != "SHA256SUMS"]
+    made = [path for path in world.packages.iterdir() if path.is_file() and path.suffix != ".sha256" and path.name != "SHA256SUMS"]
     attested = [path for path in made if any(path.match(pattern) for pattern in patterns)]
     assert attested == made, f"no provenance for {set(made) - set(attested)}"
