@@ -18,6 +18,7 @@ from pathlib import Path
 import debian
 import docker
 import installer
+import manual
 import npm
 import python
 import reproducible
@@ -26,7 +27,7 @@ from world import Skip, World
 
 TESTS = [
     test
-    for module in (reproducible, installer, python, npm, debian, docker, units)
+    for module in (reproducible, installer, manual, python, npm, debian, docker, units)
     for name, test in vars(module).items()
     if name.startswith("test_")
 ]
