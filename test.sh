@@ -108,6 +108,36 @@ prepare_chromium() {
     fi
 }
 
+# What judges metrics and traces: packages of PyPI, and Prometheus. As root on Debian that is installed, but not started.
+prepare_observers() {
+    export UPDRAFT_TEST_OBSERVE_PYTHON="" UPDRAFT_TEST_PROMETHEUS=""
+    if ! UPDRAFT_TEST_OBSERVE_PYTHON=$(python3 tests/judges/environment.py tests/observe/requirements.txt); then
+        UPDRAFT_TEST_OBSERVE_PYTHON=""
+        skip "metrics and traces: could not install tests/observe/requirements.txt from PyPI"
+    fi
+    if ! command -v prometheus >/dev/null && ((EUID == 0)) && command -v apt-get >/dev/null; then
+        printf 'installing Prometheus\n'
+        # Without recommended packages and without starting it as a service.
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends prometheus; } \
+            >/dev/null 2>&1 || true
+    fi
+    if UPDRAFT_TEST_PROMETHEUS=$(command -v prometheus); then
+        printf 'Prometheus ready\n'
+    else
+        UPDRAFT_TEST_PROMETHEUS=""
+        skip "scrapes by Prometheus: it is not installed; e.g. apt install prometheus"
+    fi
+}
+
+# Metrics as operators read them.
+check_observers() {
+    local with=()
+    if [[ -n $UPDRAFT_TEST_PROMETHEUS ]]; then
+        with=(--prometheus "$UPDRAFT_TEST_PROMETHEUS")
+    fi
+    "$UPDRAFT_TEST_OBSERVE_PYTHON" tests/observe/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "${with[@]}"
+}
+
 prepare_model() {
     local python
     if ! python=$(python3 tests/judges/environment.py tests/real-model/requirements.txt); then
@@ -175,6 +205,7 @@ prepare() {
     prepare_python
     prepare_npm
     prepare_chromium
+    prepare_observers
 }
 
 MODE=${1:-all}
@@ -235,6 +266,11 @@ if [[ -n $UPDRAFT_TEST_NPM ]]; then
         heading "the web page in a browser"
         check_page
     fi
+fi
+
+if [[ -n $UPDRAFT_TEST_OBSERVE_PYTHON ]]; then
+    heading "what operators see"
+    check_observers
 fi
 
 heading "examples in the documentation"

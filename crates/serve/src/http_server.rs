@@ -1,4 +1,4 @@
-//! The HTTP server: one address for MCP and the page, and no access without the token or what it gave.
+//! The HTTP server: one address for MCP, metrics and the page, and no access without the token or what it gave.
 
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use updraft_mcp::server::{self, McpHandler};
 use updraft_workbench::UpdraftService;
 
 use crate::admission::{AdmissionSlot, WaitingListener};
+use crate::metrics::{self, MetricsAccess};
 use crate::page::{self, PageAccess, PageAddress};
 use crate::tls::TlsIdentity;
 use crate::token::ServeToken;
@@ -50,9 +51,11 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
     let router = match page {
         Some(service_of_page) => {
             let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
+            let readers = MetricsAccess { token: token.clone(), users: users.clone(), address: address.clone() };
+            let metrics = metrics::router(service_of_page.clone(), readers);
             let access = PageAccess::new(token, address, users);
             let page = page::router(service_of_page, access, stop.clone());
-            Router::new().route_service("/mcp", service).layer(guard).merge(page)
+            Router::new().route_service("/mcp", service).layer(guard).merge(metrics).merge(page)
         }
         None => Router::new().route_service("/mcp", service).layer(guard),
     };
@@ -77,12 +80,22 @@ async fn only_with_token(
         // A CORS preflight request of a browser contains no token.
         return answer_for(page, next.run(request).await);
     }
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|shown| shown.to_str().ok());
-    let shown = shown.and_then(|shown| shown.split_once(' ')).filter(|(way, _)| way.eq_ignore_ascii_case("bearer"));
-    if shown.is_some_and(|(_, shown)| token.is(shown)) {
+    if bearer(request.headers()).is_some_and(|shown| token.is(shown)) {
         seat.let_in();
         return answer_for(page, next.run(request).await);
     }
+    no_token()
+}
+
+/// The token that a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let shown = headers.get(header::AUTHORIZATION).and_then(|shown| shown.to_str().ok());
+    let (way, shown) = shown?.split_once(' ')?;
+    way.eq_ignore_ascii_case("bearer").then_some(shown)
+}
+
+/// The response to a request without a token that is accepted.
+pub(crate) fn no_token() -> Response {
     let text =
         "send the token: `Authorization: Bearer TOKEN`; `updraft serve` prints at its start where it is stored\n";
     // A client without the token gets no further requests on this connection.

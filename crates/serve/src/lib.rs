@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `mcp_backend.rs` and `mcp_backend/` | the MCP server: tools, tasks, resources, prompts |
 //! | `token.rs`, `http_server.rs` | the access token, and the HTTP server that checks it |
+//! | `metrics.rs`, `process_figures.rs` | `/metrics` for Prometheus |
 //! | `tls.rs` | the server's certificate, and encrypted connections |
 //! | `users.rs` | names, roles and tokens of the people who share the page |
 //! | `page.rs` and `page/` | the web page |
@@ -19,7 +20,9 @@ mod admission;
 pub mod bridge;
 mod http_server;
 mod mcp_backend;
+mod metrics;
 mod page;
+mod process_figures;
 mod tls;
 mod token;
 mod users;

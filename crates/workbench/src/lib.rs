@@ -21,6 +21,7 @@
 //! | `agents.rs` | agents and prompts |
 //! | `knowledge.rs` | the index of a workspace's files |
 //! | `history.rs` and `history/` | a run as people read it, up to one position of its journal |
+//! | `observe.rs` and `observe/` | what operators see of runs: metrics |
 //! | `journal.rs` | opening the journal, and finding runs by the names people type |
 //! | `service.rs` and `service/` | the service that other programs use: runs, files, conversations |
 
@@ -42,6 +43,7 @@ mod list_file;
 pub mod memory;
 pub mod model_access;
 mod notice;
+pub mod observe;
 mod outlook;
 mod repeat;
 mod resume;

@@ -10,6 +10,7 @@
 //! | `files.rs`, `added_files.rs`, `search.rs` | the workspace's files: read whole and listed; added; used through tools, and searched |
 //! | `broadcast.rs` | sends what happens in runs to listeners |
 //! | `run_list.rs`, `figures.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
+//! | `gauges.rs` | how many runs there are, by status, and who watches them |
 //! | `surroundings.rs`, `server_cards.rs`, `ingestion.rs` | tools, servers, memories, documents and keys, for people |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
@@ -22,6 +23,7 @@ mod feeds;
 mod figures;
 mod files;
 mod forks;
+mod gauges;
 mod ingestion;
 mod inspection;
 mod orders;
@@ -70,6 +72,7 @@ use crate::flags::Flags;
 use crate::folders::AppFolders;
 use crate::knowledge;
 use crate::notice::Tell;
+use crate::observe::{MetricsText, RunMetrics};
 use crate::settings::WorkspaceSettings;
 use crate::workbench::{RunCallbacks, Workbench};
 
@@ -82,6 +85,7 @@ pub struct UpdraftService {
     pub files: Arc<WorkspaceFiles>,
     /// Questions whose answers clients wait for.
     pub conversations: Conversations,
+    metrics: RunMetrics,
 }
 
 impl UpdraftService {
@@ -116,15 +120,23 @@ impl UpdraftService {
             ingestion: IngestionState::default(),
         };
         let runs = LiveRuns::new(bench, engine, stop.clone(), heard.feeds.clone())?;
+        let metrics = heard.metrics.clone();
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
         conversations.sweep(limits.sweep, stop);
         let left = runs.recover().await?;
-        Ok((Self { runs, files: Arc::new(files), conversations }, left))
+        Ok((Self { runs, files: Arc::new(files), conversations, metrics }, left))
     }
 
     /// The settings it was opened with.
     pub fn settings(&self) -> &WorkspaceSettings {
         self.runs.settings()
+    }
+
+    /// Writes the metrics of its runs. Blocks on the disk.
+    pub fn write_metrics(&self, text: &mut MetricsText) -> Result<(), Fault> {
+        self.runs.write_gauges(text)?;
+        self.metrics.write(text);
+        Ok(())
     }
 
     /// Waits until the runs have stopped, which they do when `stop` is cancelled, and closes the journal. Unfinished

@@ -144,8 +144,9 @@ impl LiveFeeds {
     }
 
     /// Whether somebody watches a run.
-    pub(super) fn are_watched(&self) -> bool {
-        self.map().feeds.values().any(|feed| feed.is_watched())
+    /// How many watchers all runs have.
+    pub(super) fn watchers(&self) -> usize {
+        self.map().feeds.values().map(|feed| feed.position.receiver_count()).sum()
     }
 
     fn watched(&self, id: &RunId) -> Option<Arc<RunFeed>> {

@@ -121,6 +121,11 @@ impl LiveRuns {
         self.driven().contains_key(id)
     }
 
+    /// How many runs this process drives.
+    pub(super) fn driven_count(&self) -> usize {
+        self.driven().len()
+    }
+
     /// Loads a run. That of a long one takes a while, so it is done on a thread that may wait.
     pub(super) async fn load(&self, id: &RunId) -> Result<Box<Run>, Fault> {
         let (journal, id) = (self.journal().clone(), id.clone());
