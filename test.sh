@@ -129,11 +129,14 @@ prepare_observers() {
     fi
 }
 
-# Metrics as operators read them.
+# Metrics, traces, logs and exported runs, as operators read them.
 check_observers() {
-    local with=()
+    local with=() packages
     if [[ -n $UPDRAFT_TEST_PROMETHEUS ]]; then
         with=(--prometheus "$UPDRAFT_TEST_PROMETHEUS")
+    fi
+    if [[ -n $UPDRAFT_TEST_CHROMIUM ]] && packages=$(packages_of_page); then
+        with+=(--chromium "$UPDRAFT_TEST_CHROMIUM" --packages "$packages")
     fi
     "$UPDRAFT_TEST_OBSERVE_PYTHON" tests/observe/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "${with[@]}"
 }

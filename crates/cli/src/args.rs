@@ -35,8 +35,8 @@ use models::thinking;
 pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
 pub(crate) use runs::{
-    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs, StatsArgs,
-    StatusWord, TellArgs,
+    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, LogsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs,
+    StatsArgs, StatusWord, TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 pub(crate) use serve::{
@@ -89,6 +89,11 @@ pub(crate) enum CliCommand {
     /// Show the events of a run in readable form
     #[command(after_help = "Examples:\n  updraft events last --follow\n  updraft events 7k2m --json")]
     Events(EventsArgs),
+    /// Show what a run did, as a log: every step, call and error; or its reasoning
+    #[command(
+        after_help = "Examples:\n  updraft logs last\n  updraft logs 7k2m --reasoning\n  updraft logs 7k2m --prompts prompts/"
+    )]
+    Logs(LogsArgs),
     /// Resume a run after a crash, a pause, an answer or an exhausted budget
     #[command(
         after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all"
@@ -133,7 +138,7 @@ pub(crate) enum CliCommand {
     Audit(AuditArgs),
     /// Write runs to files
     #[command(
-        after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"
+        after_help = "Examples:\n  updraft export last --format markdown\n  updraft export last --html run.html\n  updraft export --all --format node-link --out sessions/"
     )]
     Export(ExportArgs),
     /// Read a run from a file that `export` wrote or from NetworkX node-link data; or agents, models and servers of a

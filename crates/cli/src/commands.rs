@@ -23,6 +23,7 @@ pub(crate) mod import;
 pub(crate) mod ingest;
 pub(crate) mod init;
 pub(crate) mod json;
+pub(crate) mod logs;
 pub(crate) mod man;
 mod markdown;
 pub(crate) mod mcp;

@@ -71,6 +71,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Runs(args) => c::runs::run(&folders, &args),
         CliCommand::Show(args) => c::show::run(&folders, &args),
         CliCommand::Events(args) => c::events::run(&folders, &args),
+        CliCommand::Logs(args) => c::logs::run(&folders, &args),
         CliCommand::Attach(args) => c::attach::run(&folders, &args),
         CliCommand::Resume(args) => c::resume::run(&folders, &args),
         CliCommand::Pause(args) => c::control::pause(&folders, &args),

@@ -59,6 +59,7 @@ mod sources;
 mod start;
 mod stop_reason;
 mod tool_counts;
+pub mod trace_context;
 mod turn_messages;
 mod undo;
 mod watcher;

@@ -77,6 +77,7 @@ mod state;
 mod status;
 mod step;
 mod think;
+mod trace_parent;
 mod tries;
 mod users_own_calls;
 
@@ -123,4 +124,5 @@ pub use step::{
     CallSlot, CompactedFacts, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening,
 };
 pub use think::ThinkingEffort;
+pub use trace_parent::TraceParent;
 pub use tries::KEEP_CANDIDATE;

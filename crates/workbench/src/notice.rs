@@ -34,6 +34,8 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// Why traces are not sent.
+    Telemetry(String),
     /// What of the memory the run is not told.
     Memory(String),
     /// How a run's rights differ from the current settings.
@@ -56,6 +58,7 @@ impl fmt::Display for Notice {
                 write!(f, "the answer to {at} is not used: the call that asked was interrupted, and is not made again")
             }
             Notice::Memory(text) => write!(f, "memory: {text}"),
+            Notice::Telemetry(text) => write!(f, "telemetry: {text}"),
             Notice::Ignored(text) | Notice::Tools(text) | Notice::Waiting(text) | Notice::Rights(text) => {
                 f.write_str(text)
             }

@@ -89,6 +89,21 @@ pub(crate) struct EventsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    #[command(flatten)]
+    pub(crate) run: RunOrNewest,
+    /// Show plans, reasoning, answers and judgements instead (reasoning.log)
+    #[arg(long)]
+    pub(crate) reasoning: bool,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write every prompt and response to files in this folder: TIME_AGENT_prompt.txt, TIME_AGENT_response.txt
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["reasoning", "json"])]
+    pub(crate) prompts: Option<std::path::PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) run: RunOrNewest,

@@ -44,7 +44,8 @@ async fn metrics_count_what_runs_did_for_whoever_shows_a_token() {
     }
     assert!(!answer.body.contains("no_such_tool"), "what a model invents is no label");
     assert!(!answer.body.contains(&run) && !answer.body.contains("script.json"));
-    let cost = answer.body.lines().find_map(|line| line.strip_prefix("updraft_cost_dollars_total{model=\"scripted\"} "));
+    let cost =
+        answer.body.lines().find_map(|line| line.strip_prefix("updraft_cost_dollars_total{model=\"scripted\"} "));
     assert!(cost.unwrap().parse::<f64>().unwrap() > 0.0);
 
     let viewer = world.users.add("ann", UserRole::See).unwrap();

@@ -3,8 +3,7 @@
 use updraft_run::Millis;
 
 /// The upper limits of the buckets in milliseconds: from a read of a file to a model that thinks for minutes.
-pub(super) const LIMITS: [u64; 12] =
-    [10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000];
+pub(super) const LIMITS: [u64; 12] = [10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000];
 
 /// How many durations fell below each limit, and their sum.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings 
 use super::browser::BrowserSettings;
 use super::knowledge::KnowledgeSettings;
 use super::layer::SettingsLayer;
+use super::log::RunLogSettings;
 use super::memory::MemorySettings;
 use super::models::ModelSettings;
 use super::reading::ReadingSettings;
@@ -14,6 +15,7 @@ use super::sandbox::SandboxSettings;
 use super::search::SearchSettings;
 use super::serving::ServeSettings;
 use super::spending::SpendingLimits;
+use super::telemetry::TelemetrySettings;
 use super::tools::ToolSettings;
 use super::web::WebSettings;
 use super::working::WorkingSettings;
@@ -122,8 +124,12 @@ pub struct EffectiveSettings {
     pub(crate) reading: ReadingSettings,
     /// Conversations of clients, and the bridge.
     pub serving: ServeSettings,
+    /// Where traces are sent.
+    pub telemetry: TelemetrySettings,
     /// What is logged: a level or a filter.
     pub log: SettingValue<String>,
+    /// The log files of runs.
+    pub run_logs: RunLogSettings,
     /// What agents' commands may do.
     pub sandbox: SandboxSettings,
     /// Whether the changes of commands are recorded, so that they can be undone.
@@ -173,7 +179,9 @@ impl Default for EffectiveSettings {
             search: SearchSettings::default(),
             reading: ReadingSettings::default(),
             serving: ServeSettings::default(),
+            telemetry: TelemetrySettings::default(),
             log: SettingValue::default_of("info".into()),
+            run_logs: RunLogSettings::default(),
             sandbox: SandboxSettings::default(),
             undo_commands: SettingValue::default_of(true),
             knowledge: KnowledgeSettings::default(),
@@ -241,12 +249,14 @@ impl EffectiveSettings {
         self.tools.take(&mut taking, &written.tools)?;
         self.working.take(&mut taking, written);
         self.serving.take(&mut taking, written)?;
+        self.telemetry.take(&mut taking, &written.telemetry);
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
         let python = &written.python;
         taking.free("python.program", &mut self.python_program, python.program.as_ref());
         taking.free("python.packages", &mut self.python_packages, python.packages.as_ref());
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
+        self.run_logs.take(&mut taking, &written.log)?;
         taking.free("undo.commands", &mut self.undo_commands, written.undo.commands.as_ref());
         Ok(())
     }
@@ -334,6 +344,8 @@ impl EffectiveSettings {
         rows.extend(self.working.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
+        rows.extend(self.telemetry.list());
+        rows.extend(self.run_logs.list());
         rows.extend(self.models.list());
         rows
     }
