@@ -30,7 +30,7 @@ mod waiting_room;
 
 pub use http_server::{HttpHost, serve};
 pub use mcp_backend::UpdraftBackend;
-pub use page::{PageAccess, PageAddress};
+pub use page::{PageAccess, PageAddress, run_as_html};
 pub use tls::TlsIdentity;
 pub use token::ServeToken;
 pub use users::{PageUser, UserFile, UserRole};

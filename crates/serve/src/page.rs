@@ -18,6 +18,7 @@
 //! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs`, `doctor.rs` | what runs have around them |
 //! | `actions.rs`, `fork.rs` | the forms of a run; `/runs/ID/fork` |
 //! | `plan_page.rs`, `plan_draft.rs` | `/runs/ID/plan`: a plan changed before it is carried out |
+//! | `export_page.rs`, `run_source.rs` | a run as one file; where a page of a run gets what its history does not hold |
 //! | `inbox.rs` | `/inbox`: questions and approvals of all runs |
 //! | `new_run.rs`, `uploads.rs` | `/new`: a goal, and files that come with it |
 //!
@@ -34,6 +35,7 @@ mod compare;
 mod doctor;
 mod enter;
 mod events;
+mod export_page;
 mod failure;
 mod fork;
 mod inbox;
@@ -52,6 +54,7 @@ mod plan_page;
 mod questions;
 mod relations;
 mod run_page;
+mod run_source;
 mod sessions;
 mod settings;
 mod steps;
@@ -74,6 +77,7 @@ use updraft_workbench::UpdraftService;
 
 pub use access::PageAccess;
 pub use address::PageAddress;
+pub use export_page::run_as_html;
 
 /// Most bytes of a form with files: a little more than the files may have.
 const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
