@@ -15,6 +15,8 @@
 //! | `follower.rs`, `event_stream.rs` | a run followed in its journal; server-sent events |
 //! | `waits.rs` | runs that need a person: what the client is told, and how its answer is understood |
 
+#![allow(clippy::unused_async, reason = "axum takes async functions, also where nothing is awaited")]
+
 mod catalog;
 mod chat;
 mod chat_body;

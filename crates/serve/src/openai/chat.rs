@@ -58,11 +58,7 @@ pub(super) async fn complete(
 }
 
 /// The run that does what is asked, and the position after which its answer counts.
-async fn begin(
-    state: &OpenAiState,
-    request: ChatRequest,
-    caller: &ApiCaller,
-) -> Result<(RunId, u64), OpenAiFailure> {
+async fn begin(state: &OpenAiState, request: ChatRequest, caller: &ApiCaller) -> Result<(RunId, u64), OpenAiFailure> {
     let agent = catalog::agent_of(state, &request.model)?.map(|agent| agent.name);
     let (last, sent) = request.conversation.split("messages")?;
     let runs = &state.service.runs;
@@ -98,7 +94,9 @@ fn answer(run: &RunId, moment: &RunMoment, origin: &str) -> Result<String, OpenA
         RunMoment::Asks(asked) => Ok(waits::asked(run, asked, origin)),
         RunMoment::Rests(why) => Ok(waits::stopped(run, why, origin)),
         RunMoment::Ends { status: Status::Done | Status::Unproved, answer, .. } => Ok(answer.clone()),
-        RunMoment::Ends { status: Status::Cancelled, .. } => Err(OpenAiFailure::failed(format!("run {run} was cancelled"))),
+        RunMoment::Ends { status: Status::Cancelled, .. } => {
+            Err(OpenAiFailure::failed(format!("run {run} was cancelled")))
+        }
         RunMoment::Ends { why, .. } => Err(OpenAiFailure::failed(format!("run {run} failed: {why}"))),
         RunMoment::Progress(_) | RunMoment::Continues => Ok(String::new()),
     }
@@ -169,8 +167,8 @@ impl FrameSource for ChatStream {
                 Ok(FollowerNews::ServerStops) => return None,
                 Err(fault) => return Some(self.failed(&fault.into()).into()),
             };
-            let mut frames = String::new();
-            for moment in moments.iter().filter(|moment| moment.position > self.after) {
+            let (mut frames, after) = (String::new(), self.after);
+            for moment in moments.iter().filter(|moment| moment.position > after) {
                 if !self.is_over {
                     frames += &self.told(moment);
                 }

@@ -66,12 +66,18 @@ impl RunFollower {
     }
 
     /// Waits until the run has come so far, after a position, that a client gets its answer, and passes on what happens.
-    pub(super) async fn until_rest_after(&mut self, position: u64, mut take: impl FnMut(&NumberedMoment)) -> Result<(), Fault> {
+    pub(super) async fn until_rest_after(
+        &mut self,
+        position: u64,
+        mut take: impl FnMut(&NumberedMoment),
+    ) -> Result<(), Fault> {
         loop {
             let moments = match self.next().await? {
                 FollowerNews::Moments(moments) => moments,
                 FollowerNews::Silence => continue,
-                FollowerNews::ServerStops => return Err(Fault::failed("the server is stopping; the run continues when it is back")),
+                FollowerNews::ServerStops => {
+                    return Err(Fault::failed("the server is stopping; the run continues when it is back"));
+                }
             };
             for moment in &moments {
                 take(moment);

@@ -24,8 +24,7 @@ pub(super) async fn check(
         Ok(caller) => caller,
         Err(refusal) => {
             let code = if refusal.status == StatusCode::UNAUTHORIZED { "invalid_api_key" } else { "not_from_here" };
-            let failure =
-                OpenAiFailure { status: refusal.status, code, ..OpenAiFailure::invalid("", refusal.why) };
+            let failure = OpenAiFailure { status: refusal.status, code, ..OpenAiFailure::invalid("", refusal.why) };
             // A client without a token gets no further requests on this connection.
             return ([(header::CONNECTION, HeaderValue::from_static("close"))], failure).into_response();
         }
@@ -50,5 +49,9 @@ fn refusal(caller: &ApiCaller, needed: UserRole) -> OpenAiFailure {
         "{name} has the role `{role}`, and this needs `{needed}`; the owner of the server gives roles, with `updraft \
          serve user`"
     );
-    OpenAiFailure { status: StatusCode::FORBIDDEN, code: "insufficient_permissions", ..OpenAiFailure::invalid("", message) }
+    OpenAiFailure {
+        status: StatusCode::FORBIDDEN,
+        code: "insufficient_permissions",
+        ..OpenAiFailure::invalid("", message)
+    }
 }

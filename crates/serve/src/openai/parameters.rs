@@ -36,11 +36,15 @@ pub(super) fn check(request: &Value) -> Result<(), OpenAiFailure> {
     if !matches!(request["n"].as_u64(), None | Some(1)) {
         return Err(OpenAiFailure::unsupported("n", "one answer is given; leave `n` out"));
     }
-    for (name, format) in [("response_format", &request["response_format"]), ("text.format", &request["text"]["format"])] {
+    for (name, format) in
+        [("response_format", &request["response_format"]), ("text.format", &request["text"]["format"])]
+    {
         if !matches!(format["type"].as_str(), None | Some("text")) {
             return Err(OpenAiFailure::unsupported(
                 name,
-                format!("`{name}` is not taken: the form of an answer is a setting of the agent (`schema:` in its file)"),
+                format!(
+                    "`{name}` is not taken: the form of an answer is a setting of the agent (`schema:` in its file)"
+                ),
             ));
         }
     }

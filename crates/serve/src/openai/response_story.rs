@@ -18,7 +18,7 @@ const PIECE: usize = 160;
 pub(super) struct ResponseStory {
     record: ResponseRecord,
     progress: ResponseProgress,
-    /// The lines of the progress that is being told, and how many were told before.
+    /// The lines of the progress that is being told.
     lines: Option<Vec<String>>,
     /// Where the page is.
     origin: String,
@@ -53,7 +53,7 @@ impl ResponseStory {
         std::mem::take(&mut self.events)
     }
 
-    /// Why the response failed.
+    /// Where the response stands.
     pub(super) fn state(&self) -> ResponseState {
         self.progress.state
     }
@@ -246,12 +246,18 @@ mod tests {
         let numbers: Vec<u64> = events.iter().filter_map(|event| event["sequence_number"].as_u64()).collect();
         assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
         let kinds: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
-        assert_eq!(kinds[..4], ["response.created", "response.queued", "response.in_progress", "response.output_item.added"]);
+        assert_eq!(
+            kinds[..4],
+            ["response.created", "response.queued", "response.in_progress", "response.output_item.added"]
+        );
         let last = events.last().unwrap();
         assert_eq!((last["type"].as_str(), &last["response"]), (Some("response.completed"), &told.body()));
         let body = told.body();
         assert_eq!(body["output"][0]["summary"][1]["text"], "a (coder) begins");
-        assert_eq!((&body["output"][1]["content"][0]["text"], &body["status"]), (&"A loom.".into(), &"completed".into()));
+        assert_eq!(
+            (&body["output"][1]["content"][0]["text"], &body["status"]),
+            (&"A loom.".into(), &"completed".into())
+        );
     }
 
     #[test]
