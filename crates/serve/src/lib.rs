@@ -20,6 +20,7 @@ pub mod bridge;
 mod http_server;
 mod mcp_backend;
 mod page;
+mod priority;
 mod tls;
 mod token;
 mod users;

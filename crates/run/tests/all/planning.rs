@@ -143,7 +143,7 @@ fn steps_that_have_not_begun_wait_for_the_new_plan() {
     assert_eq!(world.open(), ["plan/1/0/ask.0"], "`c` could begin, and the new plan may name it");
     world.reply(&at("plan/1/0/ask.0"), plan(&["c < a", "e < c"]));
     assert_eq!(world.open(), ["c/0/0/ask.0"]);
-    assert_eq!(world.status("e"), "waiting");
+    assert_eq!(world.status("e"), "pending");
 }
 
 #[test]
