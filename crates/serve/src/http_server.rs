@@ -45,6 +45,7 @@ pub struct HttpHost {
 
 /// Serves `/mcp`, and the page, until it is stopped.
 pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
+    crate::priority::yield_to_runs();
     let HttpHost { listener, token, hosts, origins, tls, page, users, stop } = host;
     let names: Vec<String> = hosts.iter().cloned().chain(tls.iter().flat_map(TlsIdentity::names)).collect();
     let service = server::http(handler, &names, &origins, stop.clone());

@@ -24,6 +24,7 @@ mod http_server;
 mod mcp_backend;
 mod openai;
 mod page;
+mod priority;
 mod tls;
 mod token;
 mod users;
