@@ -13,7 +13,9 @@ use updraft_mcp::server::{self, McpHandler};
 use updraft_workbench::UpdraftService;
 
 use crate::admission::{AdmissionSlot, WaitingListener};
-use crate::metrics::{self, MetricsAccess};
+use crate::bearer::BearerAccess;
+use crate::metrics;
+use crate::openai::{self, OpenAiState};
 use crate::page::{self, PageAccess, PageAddress};
 use crate::tls::TlsIdentity;
 use crate::token::ServeToken;
@@ -44,6 +46,7 @@ pub struct HttpHost {
 
 /// Serves `/mcp`, and the page, until it is stopped.
 pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
+    crate::priority::yield_to_runs();
     let HttpHost { listener, token, hosts, origins, tls, page, users, stop } = host;
     let names: Vec<String> = hosts.iter().cloned().chain(tls.iter().flat_map(TlsIdentity::names)).collect();
     let service = server::http(handler, &names, &origins, stop.clone());
@@ -51,11 +54,19 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
     let router = match page {
         Some(service_of_page) => {
             let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
-            let readers = MetricsAccess { token: token.clone(), users: users.clone(), address: address.clone() };
-            let metrics = metrics::router(service_of_page.clone(), readers);
+            let programs = BearerAccess::new(token.clone(), users.clone()).named(&names, &origins, tls.as_ref());
+            let origin = address.origin();
+            let service_of_openai = service_of_page.clone();
+            let metrics = metrics::router(service_of_page.clone(), programs.clone());
+            let openai = OpenAiState { service: service_of_openai, access: programs, origin, stop: stop.clone() };
             let access = PageAccess::new(token, address, users);
             let page = page::router(service_of_page, access, stop.clone());
-            Router::new().route_service("/mcp", service).layer(guard).merge(metrics).merge(page)
+            Router::new()
+                .route_service("/mcp", service)
+                .layer(guard)
+                .merge(openai::router(openai))
+                .merge(metrics)
+                .merge(page)
         }
         None => Router::new().route_service("/mcp", service).layer(guard),
     };
@@ -80,22 +91,12 @@ async fn only_with_token(
         // A CORS preflight request of a browser contains no token.
         return answer_for(page, next.run(request).await);
     }
-    if bearer(request.headers()).is_some_and(|shown| token.is(shown)) {
+    let shown = request.headers().get(header::AUTHORIZATION).and_then(|shown| shown.to_str().ok());
+    let shown = shown.and_then(|shown| shown.split_once(' ')).filter(|(way, _)| way.eq_ignore_ascii_case("bearer"));
+    if shown.is_some_and(|(_, shown)| token.is(shown)) {
         seat.let_in();
         return answer_for(page, next.run(request).await);
     }
-    no_token()
-}
-
-/// The token that a request shows.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let shown = headers.get(header::AUTHORIZATION).and_then(|shown| shown.to_str().ok());
-    let (way, shown) = shown?.split_once(' ')?;
-    way.eq_ignore_ascii_case("bearer").then_some(shown)
-}
-
-/// The response to a request without a token that is accepted.
-pub(crate) fn no_token() -> Response {
     let text =
         "send the token: `Authorization: Bearer TOKEN`; `updraft serve` prints at its start where it is stored\n";
     // A client without the token gets no further requests on this connection.

@@ -12,16 +12,21 @@
 //! | `metrics.rs`, `process_figures.rs` | `/metrics` for Prometheus |
 //! | `tls.rs` | the server's certificate, and encrypted connections |
 //! | `users.rs` | names, roles and tokens of the people who share the page |
+//! | `bearer.rs` | who may come in with `Authorization: Bearer TOKEN` |
+//! | `openai.rs` and `openai/` | agents for programs that speak OpenAI's API |
 //! | `page.rs` and `page/` | the web page |
 //! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
 mod admission;
+mod bearer;
 pub mod bridge;
 mod http_server;
 mod mcp_backend;
 mod metrics;
+mod openai;
 mod page;
+mod priority;
 mod process_figures;
 mod tls;
 mod token;

@@ -12,40 +12,30 @@ use updraft_workbench::UpdraftService;
 use updraft_workbench::observe::{MetricKind, MetricsText};
 
 use crate::admission::AdmissionSlot;
-use crate::http_server::{bearer, no_token};
-use crate::page::PageAddress;
+use crate::bearer::BearerAccess;
 use crate::process_figures::ProcessFigures;
-use crate::token::ServeToken;
-use crate::users::UserFile;
 
-/// Who may read the metrics, and by which name the server is called.
-#[derive(Clone)]
-pub(crate) struct MetricsAccess {
-    pub(crate) token: ServeToken,
-    pub(crate) users: UserFile,
-    pub(crate) address: PageAddress,
-}
-
-/// The route.
-pub(crate) fn router(service: UpdraftService, access: MetricsAccess) -> Router {
+/// The route, for whoever may look at runs.
+pub(crate) fn router(service: UpdraftService, access: BearerAccess) -> Router {
     Router::new().route("/metrics", get(show)).layer(from_fn_with_state(access, check)).with_state(service)
 }
 
 async fn check(
-    State(access): State<MetricsAccess>,
+    State(access): State<BearerAccess>,
     ConnectInfo(slot): ConnectInfo<AdmissionSlot>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Some(why) = access.address.refusal(request.method(), request.headers()) {
-        return (StatusCode::FORBIDDEN, [(header::CONNECTION, "close")], format!("{why}\n")).into_response();
+    match access.caller(request.headers()) {
+        Ok(_) => {
+            slot.let_in();
+            next.run(request).await
+        }
+        Err(refusal) => {
+            let headers = [(header::WWW_AUTHENTICATE, "Bearer realm=\"updraft\""), (header::CONNECTION, "close")];
+            (refusal.status, headers, format!("{}\n", refusal.why)).into_response()
+        }
     }
-    let shown = bearer(request.headers());
-    if shown.is_some_and(|shown| access.token.is(shown) || access.users.with_token(shown).is_some()) {
-        slot.let_in();
-        return next.run(request).await;
-    }
-    no_token()
 }
 
 async fn show(State(service): State<UpdraftService>) -> Response {

@@ -61,7 +61,7 @@ impl PageAddress {
     }
 
     /// Why a request is refused, by where it comes from.
-    pub(crate) fn refusal(&self, method: &Method, headers: &HeaderMap) -> Option<&'static str> {
+    pub(super) fn refusal(&self, method: &Method, headers: &HeaderMap) -> Option<&'static str> {
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         if !self.has_page() {
             return Some(

@@ -15,6 +15,7 @@ mod encryption;
 mod floods;
 mod hostile;
 mod metrics;
+mod openai;
 mod places;
 mod routes;
 mod runs;

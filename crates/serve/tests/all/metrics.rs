@@ -59,6 +59,6 @@ async fn metrics_count_what_runs_did_for_whoever_shows_a_token() {
         assert_eq!(world.send("GET", "/metrics", headers, "").await.status, status, "{headers}");
     }
     let posted = world.send("POST", "/metrics", "Authorization: Bearer the token of this test\r\n", "").await;
-    assert!(matches!(posted.status, 403 | 405), "{}", posted.status);
+    assert!(posted.status == 405, "{}", posted.status);
     world.close().await;
 }
