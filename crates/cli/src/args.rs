@@ -15,6 +15,8 @@ mod mcp;
 mod memory;
 mod models;
 mod permissions;
+#[cfg(test)]
+mod reference;
 mod runs;
 mod sandbox;
 mod serve;

@@ -13,6 +13,7 @@
 //! | `event_tail.rs` | the events of a run for programs, from any place on |
 //! | `surroundings.rs`, `server_cards.rs`, `model_cards.rs`, `ingestion.rs` | tools, servers, models, memories, documents and keys, for people |
 //! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
+//! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
 mod added_files;
@@ -28,8 +29,11 @@ mod forks;
 mod ingestion;
 mod inspection;
 mod model_cards;
+mod moments;
+mod notes;
 mod orders;
 mod outbox;
+mod program_orders;
 mod reached_limit;
 mod request_keys;
 mod run_list;
@@ -58,8 +62,10 @@ use ingestion::IngestionState;
 pub use ingestion::{Ingestion, IngestionPhase, IngestionResult};
 pub use inspection::NumberedEvent;
 pub use model_cards::ProviderCard;
+pub use moments::{MomentReader, NumberedMoment, RunMoment};
 pub use orders::{AgentChoice, OrderFace, RunOrder};
 pub use outbox::{WebhookMessage, WebhookOutbox};
+pub use program_orders::ProgramOrder;
 pub use reached_limit::ReachedLimit;
 pub use request_keys::KeyedRun;
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};

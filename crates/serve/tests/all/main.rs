@@ -15,6 +15,7 @@ mod api;
 mod encryption;
 mod floods;
 mod hostile;
+mod openai;
 mod places;
 mod routes;
 mod runs;
