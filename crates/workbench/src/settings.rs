@@ -21,6 +21,7 @@ mod telemetry;
 mod tools;
 mod trust;
 mod web;
+mod webhooks;
 mod working;
 mod written;
 
@@ -44,6 +45,7 @@ pub use serving::ServeSettings;
 pub use telemetry::TelemetrySettings;
 pub use tools::ToolSettings;
 pub use trust::{TrustContent, TrustState, TrustedWorkspaces, too_much};
+pub use webhooks::{WebhookEndpoint, WebhookEvent};
 pub(crate) use written::{WrittenSettings, said};
 
 use crate::Flags;

@@ -19,6 +19,7 @@ use super::serving::{WrittenBridge, WrittenSessions};
 use super::telemetry::WrittenTelemetry;
 use super::tools::WrittenTools;
 use super::web::WrittenWeb;
+use super::webhooks::WrittenWebhook;
 use crate::time_format;
 
 /// A `config.toml` as it was written.
@@ -77,6 +78,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) undo: WrittenUndo,
     pub(crate) knowledge: WrittenKnowledge,
     pub(crate) memory: WrittenMemory,
+    pub(crate) webhooks: Vec<WrittenWebhook>,
 }
 
 /// The tables `[budget]` and `[step_budget]`.
