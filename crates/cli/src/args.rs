@@ -15,6 +15,7 @@ mod mcp;
 mod memory;
 mod models;
 mod permissions;
+mod recipes;
 mod runs;
 mod sandbox;
 mod serve;
@@ -34,6 +35,7 @@ pub(crate) use memory::{ChatArgs, MemoryArgs, MemoryCommand, MemoryScopeWord, Sk
 use models::thinking;
 pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
+pub(crate) use recipes::{RecipesArgs, RecipesCommand};
 pub(crate) use runs::{
     AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs, StatsArgs,
     StatusWord, TellArgs,
@@ -43,7 +45,7 @@ pub(crate) use serve::{
     BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, PageUserCommand, RoleWord, ServeArgs, ServeCommand,
     ServedRunFlags,
 };
-use shared::variable;
+use shared::{parameter, variable};
 pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
 pub(crate) use undo::{AuditArgs, UndoArgs};
@@ -169,6 +171,9 @@ pub(crate) enum CliCommand {
     Tools(ToolsArgs),
     /// List skills, folders with instructions for a kind of task; or check some
     Skills(SkillsArgs),
+    /// List recipes, goals and plans with parameters in one file; or check some
+    #[command(after_help = "Examples:\n  updraft recipes\n  updraft recipes check weekly.md\n  updraft run --recipe weekly --param part=docs")]
+    Recipes(RecipesArgs),
     /// List agents and where they come from
     Agents(WorkspaceFlags),
     /// List providers, keys, models, prices and limits; or check one model
@@ -235,6 +240,7 @@ const RUN_EXAMPLES: &str = "Examples:
   updraft run --require \"cargo test passes\" \"Fix the failing test\"
   updraft run --plan-first \"Split main.rs into modules\"
   updraft run --plan plan.json \"Carry out the plan\"
+  updraft run --recipe weekly --param part=docs
   git diff | updraft run --agent reviewer \"Review this\"
   updraft run --continue \"And which test is the second slowest?\"
   git log -20 | updraft run - --agent summarizer";
@@ -245,7 +251,7 @@ const SERVE_EXAMPLES: &str = "Examples:
   updraft serve user add ann --role steer
   updraft serve --listen 0.0.0.0:7717 --tls-cert cert.pem --tls-key key.pem";
 
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// The agent that answers if none is named and a language model is connected.
     #[arg(skip)]
@@ -253,8 +259,18 @@ pub(crate) struct RunArgs {
     /// Pictures from outside the workspace that the user has shown.
     #[arg(skip)]
     pub(crate) pictures: Vec<PathBuf>,
+    /// The plan of a recipe.
+    #[arg(skip)]
+    pub(crate) given_plan: Option<serde_json::Value>,
     /// What to do; `-` reads it from standard input
+    #[arg(required_unless_present = "recipe", default_value = "", hide_default_value = true)]
     pub(crate) goal: String,
+    /// Run this recipe, a goal or plan with parameters: its name or its file (`updraft recipes` lists them)
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["goal", "agent", "swarm", "plan"])]
+    pub(crate) recipe: Option<String>,
+    /// A parameter of the recipe (repeatable)
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter, requires = "recipe")]
+    pub(crate) parameters: Vec<(String, String)>,
     /// The folder that agents work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,

@@ -33,6 +33,7 @@ pub(crate) mod permissions;
 mod plan_approval;
 mod plan_table;
 mod proof;
+pub(crate) mod recipes;
 pub(crate) mod replay;
 pub(crate) mod rerun;
 pub(crate) mod resume;

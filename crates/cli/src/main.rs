@@ -95,6 +95,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Memory(args) => c::memory::run(&folders, &args),
         CliCommand::Tools(args) => c::tools::run(&folders, args),
         CliCommand::Skills(args) => c::skills::run(&folders, &args),
+        CliCommand::Recipes(args) => c::recipes::run(&folders, &args),
         CliCommand::Agents(args) => c::agents::run(&folders, &args),
         CliCommand::Models(args) => c::models::run(&folders, &args),
         CliCommand::Mcp(args) => c::mcp::run(&folders, args),

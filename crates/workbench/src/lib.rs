@@ -9,6 +9,7 @@
 //! | `workbench.rs` | the workbench of one folder: `open`, and the parts that runs share |
 //! | `start.rs`, `goal_pictures.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
 //! | `outlook.rs`, `repeat.rs` | what a plan will use and cost; which results of a run are kept when it is repeated |
+//! | `recipes.rs` | goals and plans with parameters, as files |
 //! | `doctor.rs` | what works in a folder, what does not, and what to do about it |
 //! | `flags.rs` | settings from the command line, which override all others |
 //! | `notice.rs`, `fault.rs` | messages for the user, and errors |
@@ -43,6 +44,7 @@ pub mod memory;
 pub mod model_access;
 mod notice;
 mod outlook;
+pub mod recipes;
 mod repeat;
 mod resume;
 pub mod sandbox_probe;

@@ -56,6 +56,7 @@ mod proof;
 mod pty;
 mod python;
 mod race;
+mod recipes;
 mod rerun;
 mod run;
 mod sandbox;
