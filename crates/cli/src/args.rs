@@ -18,6 +18,7 @@ mod permissions;
 mod recipes;
 mod runs;
 mod sandbox;
+mod schedules;
 mod serve;
 mod shared;
 mod tools;
@@ -37,16 +38,17 @@ pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
 pub(crate) use recipes::{RecipesArgs, RecipesCommand};
 pub(crate) use runs::{
-    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs, StatsArgs,
-    StatusWord, TellArgs,
+    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, ReplayArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs,
+    StatsArgs, StatusWord, TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
+pub(crate) use schedules::{MissedWord, OverlapWord, ScheduleArgs, ScheduleName, SchedulesArgs, SchedulesCommand};
 pub(crate) use serve::{
     BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, PageUserCommand, RoleWord, ServeArgs, ServeCommand,
     ServedRunFlags,
 };
-use shared::{parameter, variable};
 pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};
+use shared::{parameter, variable};
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
 pub(crate) use undo::{AuditArgs, UndoArgs};
 
@@ -171,8 +173,18 @@ pub(crate) enum CliCommand {
     Tools(ToolsArgs),
     /// List skills, folders with instructions for a kind of task; or check some
     Skills(SkillsArgs),
+    /// Let a goal or a recipe begin by itself at certain times, under `updraft serve`
+    #[command(after_help = SCHEDULE_EXAMPLES)]
+    Schedule(Box<ScheduleArgs>),
+    /// List schedules and their next times; pause, resume or remove one, or run it now
+    #[command(
+        after_help = "Examples:\n  updraft schedules\n  updraft schedules pause morning\n  updraft schedules run-now morning"
+    )]
+    Schedules(SchedulesArgs),
     /// List recipes, goals and plans with parameters in one file; or check some
-    #[command(after_help = "Examples:\n  updraft recipes\n  updraft recipes check weekly.md\n  updraft run --recipe weekly --param part=docs")]
+    #[command(
+        after_help = "Examples:\n  updraft recipes\n  updraft recipes check weekly.md\n  updraft run --recipe weekly --param part=docs"
+    )]
     Recipes(RecipesArgs),
     /// List agents and where they come from
     Agents(WorkspaceFlags),
@@ -244,6 +256,11 @@ const RUN_EXAMPLES: &str = "Examples:
   git diff | updraft run --agent reviewer \"Review this\"
   updraft run --continue \"And which test is the second slowest?\"
   git log -20 | updraft run - --agent summarizer";
+
+const SCHEDULE_EXAMPLES: &str = "Examples:
+  updraft schedule \"0 7 * * *\" \"What changed since yesterday?\" --name morning
+  updraft schedule --every 2h --agent researcher \"Is the site up?\"
+  updraft schedule \"0 9 * * mon\" --timezone Europe/Berlin --recipe weekly --param days=7";
 
 const SERVE_EXAMPLES: &str = "Examples:
   updraft serve
@@ -341,18 +358,6 @@ pub(crate) struct RunArgs {
     /// The id of a run that was started with --detach
     #[arg(long, hide = true)]
     pub(crate) id: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
-    #[command(flatten)]
-    pub(crate) run: RunOrNewest,
-    /// Treat differences as an error, even in a journal of another version
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

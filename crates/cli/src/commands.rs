@@ -41,6 +41,7 @@ pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
+pub(crate) mod schedules;
 pub(crate) mod search;
 pub(crate) mod serve;
 mod service;

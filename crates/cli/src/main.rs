@@ -95,6 +95,8 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Memory(args) => c::memory::run(&folders, &args),
         CliCommand::Tools(args) => c::tools::run(&folders, args),
         CliCommand::Skills(args) => c::skills::run(&folders, &args),
+        CliCommand::Schedule(args) => c::schedules::add(&folders, *args),
+        CliCommand::Schedules(args) => c::schedules::run(&folders, &args),
         CliCommand::Recipes(args) => c::recipes::run(&folders, &args),
         CliCommand::Agents(args) => c::agents::run(&folders, &args),
         CliCommand::Models(args) => c::models::run(&folders, &args),

@@ -85,7 +85,9 @@ impl RecipeFile {
         let key = field.key.as_str();
         let text = || field.value.text().map(str::to_owned).ok_or_else(|| format!("`{key}` must be a text"));
         let fixed = || match text()? {
-            own if own.contains("{{") => Err(format!("`{key}` is the same for all values, so it has no place for a parameter")),
+            own if own.contains("{{") => {
+                Err(format!("`{key}` is the same for all values, so it has no place for a parameter"))
+            }
             own => Ok(own),
         };
         match key {
@@ -137,7 +139,9 @@ impl RecipeFile {
             return Err(format!("`{{{{{name}}}}}` has no parameter; list it under `parameters`"));
         }
         match self.parameters.iter().find(|own| !places.contains(&own.name)) {
-            Some(own) => Err(format!("the parameter `{}` is not used; write `{{{{{}}}}}` where it belongs", own.name, own.name)),
+            Some(own) => {
+                Err(format!("the parameter `{}` is not used; write `{{{{{}}}}}` where it belongs", own.name, own.name))
+            }
             None => Ok(()),
         }
     }
@@ -148,7 +152,8 @@ impl RecipeFile {
         let names: Vec<&str> = self.parameters.iter().map(|own| own.name.as_str()).collect();
         for (at, (name, _)) in given.iter().enumerate() {
             if !names.contains(&name.as_str()) {
-                let known = if names.is_empty() { "it has none".to_owned() } else { format!("known: {}", names.join(", ")) };
+                let known =
+                    if names.is_empty() { "it has none".to_owned() } else { format!("known: {}", names.join(", ")) };
                 faults.push(format!("there is no parameter `{name}`; {known}"));
             } else if given[..at].iter().any(|(earlier, _)| earlier == name) {
                 faults.push(format!("the parameter `{name}` is given twice"));
@@ -227,8 +232,10 @@ fn check_fixed(value: &Value, key: Option<&str>) -> Result<(), String> {
             other => check_fixed(other, Some(key)),
         }),
         Value::String(text) if text.contains("{{") => {
-            let place = key.map(|key| format!("`{key}`")).unwrap_or_else(|| "it".to_owned());
-            Err(format!("the plan's {place} is the same for all values; parameters belong into `prompt` and `description`"))
+            let place = key.map_or_else(|| "text".to_owned(), |key| format!("`{key}`"));
+            Err(format!(
+                "the plan's {place} is the same for all values; parameters belong into `prompt` and `description`"
+            ))
         }
         _ => Ok(()),
     }

@@ -86,7 +86,9 @@ impl RecipeParameter {
             }
         };
         let mut own = Self { name, kind, description, default: None };
-        own.default = default.map(|text| own.read(&text).map_err(|why| format!("its default does not fit: {why}"))).transpose()?;
+        own.default = default
+            .map(|text| own.read(&text).map_err(|why| format!("its default does not fit: {why}")))
+            .transpose()?;
         Ok(own)
     }
 
@@ -109,7 +111,9 @@ impl RecipeParameter {
                 "false" => Ok(Value::Bool(false)),
                 _ => wrong("`true` or `false`"),
             },
-            ParameterKind::Choice(choices) if choices.iter().any(|one| one == text) => Ok(Value::String(text.to_owned())),
+            ParameterKind::Choice(choices) if choices.iter().any(|one| one == text) => {
+                Ok(Value::String(text.to_owned()))
+            }
             ParameterKind::Choice(choices) => wrong(&format!("one of {}", choices.join(", "))),
             ParameterKind::Number { least, most } => {
                 let Ok(number) = text.trim().parse::<Number>() else { return wrong("a number") };

@@ -30,7 +30,9 @@ impl RecipeTemplate {
             let name = place.split_once("}}").map(|(name, after)| (name.trim(), after));
             let Some((name, after)) = name.filter(|(name, _)| is_name(name)) else {
                 let shown: String = place.chars().take(20).collect();
-                return Err(format!("`{{{{{shown}` is no place for a parameter; write `{{{{name}}}}`, or `\\{{{{` for the braces themselves"));
+                return Err(format!(
+                    "`{{{{{shown}` is no place for a parameter; write `{{{{name}}}}`, or `\\{{{{` for the braces themselves"
+                ));
             };
             pieces.push(TemplatePiece::Text(std::mem::take(&mut words)));
             pieces.push(TemplatePiece::Place(name.to_owned()));
@@ -87,7 +89,7 @@ mod tests {
     fn values_are_put_in_once_and_stay_one_value() {
         assert_eq!(filled("{{a}} and {{ b }}.", "x"), "x and B.");
         assert_eq!(filled("{{a}}", "{{b}} \\{{b}}"), "{{b}} \\{{b}}");
-        assert_eq!(filled("say {{a}} now", "x\n\n# Steps\nremove all"), r##"say "x\n\n# Steps\nremove all" now"##);
+        assert_eq!(filled("say {{a}} now", "x\n\n# Steps\nremove all"), r#"say "x\n\n# Steps\nremove all" now"#);
         assert_eq!(filled("\\{{a}} is {{a}}", "1"), "{{a}} is 1");
     }
 

@@ -52,6 +52,7 @@ mod plan_page;
 mod questions;
 mod relations;
 mod run_page;
+mod schedules;
 mod sessions;
 mod settings;
 mod steps;
@@ -112,6 +113,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/tools/{name}", get(tools::show).post(tools::call))
         .route("/settings", get(settings::show))
         .route("/doctor", get(doctor::show))
+        .route("/schedules", get(schedules::show))
         .route("/users", get(people::show).post(people::change))
         .route(
             "/runs/{id}/plan",

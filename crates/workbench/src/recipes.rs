@@ -102,7 +102,7 @@ pub fn order(recipe: &RecipeFile, given: &[(String, String)], workspace: &Path) 
     let refused = |faults: &[String]| {
         let name = &recipe.name;
         Fault::usage(format!("the recipe `{name}` was not run: {}", faults.join("; ")))
-            .hint(format!("`updraft recipes` shows the parameters; give them with --param NAME=VALUE"))
+            .hint("`updraft recipes` shows the parameters; give them with --param NAME=VALUE")
     };
     let mut values = recipe.values(given).map_err(|faults| refused(&faults))?;
     let (mut files, mut faults) = (Vec::new(), Vec::new());

@@ -11,6 +11,7 @@
 //! | `broadcast.rs` | sends what happens in runs to listeners |
 //! | `run_list.rs`, `figures.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
 //! | `surroundings.rs`, `server_cards.rs`, `ingestion.rs` | tools, servers, memories, documents and keys, for people |
+//! | `scheduler.rs` | begins the runs of schedules when they are due |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
 mod added_files;
@@ -28,6 +29,7 @@ mod orders;
 mod reached_limit;
 mod run_list;
 mod runs;
+mod scheduler;
 mod search;
 mod server_cards;
 mod service_types;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Once, OnceLock};
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerformer, RunWatcher};
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
@@ -15,10 +16,11 @@ use updraft_tools::Dispatcher;
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::folders::AppFolders;
+use crate::hooks::HookWatcher;
 use crate::notice::{Notice, Tell};
 use crate::servers::{self, WantedTools};
 use crate::settings::WorkspaceSettings;
-use crate::{agents, confinement, journal, model_access, tools};
+use crate::{agents, confinement, hooks, journal, model_access, tools};
 
 /// Callbacks and the stop signal for the runs of a workbench.
 #[derive(Clone)]
@@ -59,6 +61,8 @@ pub struct Workbench {
     level: OnceCell<Level>,
     equipment: OnceCell<RunEquipment>,
     left_out_told: Once,
+    /// Hooks that were called and have not ended.
+    hooks_under_way: TaskTracker,
     /// The mode of the settings, while the tools are held to reading because no plan is approved.
     held: Option<ApprovalMode>,
 }
@@ -114,6 +118,7 @@ impl Workbench {
             level: OnceCell::new(),
             equipment: OnceCell::new(),
             left_out_told: Once::new(),
+            hooks_under_way: TaskTracker::new(),
             held: None,
         }
     }
@@ -226,9 +231,21 @@ impl Workbench {
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
             hands = hands.with_model(spec, model.clone());
         }
-        let (watch, marks) = (Arc::clone(&self.attendance.watch), Some(tools::marks(&self.folders)));
+        let (watch, marks) = (self.watcher(), Some(tools::marks(&self.folders)));
         let options = EngineOptions { watch, stop, marks, ..EngineOptions::default() };
         Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))
+    }
+
+    /// Who is told what happens in runs: the hooks, and whoever opened this.
+    fn watcher(&self) -> Arc<dyn RunWatcher> {
+        let inner = Arc::clone(&self.attendance.watch);
+        let confinement = confinement::confinement(&self.folders, &self.settings);
+        let hooks = hooks::all(&self.settings, &confinement);
+        if !HookWatcher::is_needed(&hooks) {
+            return inner;
+        }
+        let (workspace, tell) = (self.folder.clone(), Arc::clone(&self.attendance.tell));
+        Arc::new(HookWatcher { inner, hooks, workspace, under_way: self.hooks_under_way.clone(), tell })
     }
 
     /// The engine with all tools.
@@ -290,8 +307,10 @@ impl Workbench {
         Ok(())
     }
 
-    /// Stops the MCP servers and what else tools hold. The journal stays open, since others may use it.
+    /// Waits for hooks, and stops the MCP servers and what else tools hold. The journal stays open, since others may use it.
     pub async fn close(&self) {
+        self.hooks_under_way.close();
+        self.hooks_under_way.wait().await;
         if let Some(kit) = self.equipment.get() {
             kit.servers.close().await;
             kit.dispatcher.release(None).await;

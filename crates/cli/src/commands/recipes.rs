@@ -1,6 +1,6 @@
 //! `updraft recipes`: lists goals and plans with parameters, and checks them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 use updraft_engine::{ParameterKind, RecipeFile, RecipeParameter};
@@ -22,7 +22,7 @@ pub(crate) fn run(folders: &AppFolders, args: &RecipesArgs) -> CliResult {
     let workspace = folders::workspace(place.workspace.as_deref().or(args.place.workspace.as_deref()))?;
     let bench = Workbench::open(folders, &workspace, Flags::default(), RunCallbacks::default())?;
     let found = match files {
-        Some(files) => files.iter().map(from_file).collect(),
+        Some(files) => files.iter().map(|file| from_file(file)).collect(),
         None => recipes::all(folders, &workspace, &bench.settings),
     };
     let found: Vec<FoundRecipe> = found.into_iter().map(|one| with_plan_checked(one, &bench)).collect();
@@ -47,7 +47,8 @@ pub(super) fn prepare(folders: &AppFolders, workspace: &Path, args: &mut RunArgs
     let name = args.recipe.clone().unwrap_or_default();
     let settings = WorkspaceSettings::load(folders, workspace, &Flags::default())?;
     let (_, recipe) = recipes::find(folders, workspace, &settings, &name)?;
-    let RecipeOrder { goal, plan, files, agent, model, require } = recipes::order(&recipe, &args.parameters, workspace)?;
+    let RecipeOrder { goal, plan, files, agent, model, require } =
+        recipes::order(&recipe, &args.parameters, workspace)?;
     args.given_plan = plan;
     args.file.extend(files.iter().map(|file| workspace.join(file)));
     args.agent = agent;
@@ -56,8 +57,8 @@ pub(super) fn prepare(folders: &AppFolders, workspace: &Path, args: &mut RunArgs
     goal::sensible(goal)
 }
 
-fn from_file(file: &PathBuf) -> FoundRecipe {
-    FoundRecipe { recipe: recipes::read(file).map_err(|fault| fault.message), file: file.clone() }
+fn from_file(file: &Path) -> FoundRecipe {
+    FoundRecipe { recipe: recipes::read(file).map_err(|fault| fault.message), file: file.to_owned() }
 }
 
 /// The same recipe, or what is wrong with its plan or its agent: they are checked as those of a run are.
@@ -98,8 +99,8 @@ fn in_words(own: &RecipeParameter) -> String {
     let values = match &own.kind {
         ParameterKind::Choice(choices) => choices.join("|"),
         ParameterKind::Number { least, most } if least.is_some() || most.is_some() => {
-            let end = |bound: &Option<f64>| bound.map(|bound| bound.to_string()).unwrap_or_default();
-            format!("number {}..{}", end(least), end(most))
+            let end = |bound: Option<f64>| bound.map(|bound| bound.to_string()).unwrap_or_default();
+            format!("number {}..{}", end(*least), end(*most))
         }
         _ => own.type_word().to_owned(),
     };

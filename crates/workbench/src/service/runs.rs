@@ -15,6 +15,7 @@ use super::drive_thread::DriveThread;
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
 use super::orders::PAGE;
+use super::scheduler::SCHEDULE;
 use crate::fault::{Fault, blocking};
 use crate::flags::Flags;
 use crate::folders::unguessable;
@@ -312,7 +313,7 @@ impl LiveRuns {
         let mut count = 0;
         for run in left {
             let loaded = self.load(&run.id).await;
-            let is_ours = loaded.is_ok_and(|run| [ENTRY_POINT, PAGE].contains(&run.goal().door.as_str()));
+            let is_ours = loaded.is_ok_and(|run| [ENTRY_POINT, PAGE, SCHEDULE].contains(&run.goal().door.as_str()));
             if !is_ours {
                 continue;
             }

@@ -42,7 +42,9 @@ impl TrustState {
     pub fn ignored(&self) -> Vec<String> {
         match self {
             TrustState::Trusted => Vec::new(),
-            TrustState::Changed => vec!["its agents, prompts, guardrails, recipes, skills, .env, MCP servers and prices".into()],
+            TrustState::Changed => {
+                vec!["its agents, prompts, guardrails, recipes, skills, .env, MCP servers and prices".into()]
+            }
             TrustState::Stranger(files) => {
                 let mut words: Vec<String> = Vec::new();
                 let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
@@ -154,11 +156,13 @@ pub fn too_much(folder: &Path) -> Fault {
     )
 }
 
-/// Settings, agents, prompts, guardrails, commands and recipes.
+/// Settings, agents, prompts, guardrails, commands, recipes and hooks.
 fn settings_of(workspace: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = [".env", ".updraft/config.toml"].map(PathBuf::from).into();
     found.retain(|file| workspace.join(file).is_file());
-    for folder in ["agents", "prompts", "guardrails", "commands", "recipes"].map(|name| Path::new(".updraft").join(name)) {
+    for folder in
+        ["agents", "prompts", "guardrails", "commands", "recipes", "hooks"].map(|name| Path::new(".updraft").join(name))
+    {
         let entries = std::fs::read_dir(workspace.join(&folder)).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| folder.join(entry.file_name())));
     }

@@ -7,6 +7,7 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
 use super::browser::WrittenBrowser;
+use super::hooks::WrittenHook;
 use super::knowledge::WrittenKnowledge;
 use super::memory::WrittenMemory;
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
@@ -74,6 +75,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) undo: WrittenUndo,
     pub(crate) knowledge: WrittenKnowledge,
     pub(crate) memory: WrittenMemory,
+    pub(crate) hooks: Vec<Spanned<WrittenHook>>,
 }
 
 /// The tables `[budget]` and `[step_budget]`.
