@@ -144,6 +144,18 @@ check_mcp_clients() {
     python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
 }
 
+clients_of_openai() { python3 tests/judges/environment.py tests/openai/requirements.txt; }
+
+# Programs that speak OpenAI's API, against our server; what it sends is held against OpenAI's types.
+check_openai() {
+    local python
+    if ! python=$(clients_of_openai); then
+        skip "clients of OpenAI's API: could not install tests/openai/requirements.txt"
+        return
+    fi
+    "$python" tests/openai/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft"
+}
+
 packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
 
 # The web page in a real browser, judged by axe-core and html-validate.
@@ -191,7 +203,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE == all ]]; then
     # What this cannot fetch is said below.
-    { prepare && clients_of_npm && clients_of_pypi && packages_of_page; } >/dev/null 2>&1 &
+    { prepare && clients_of_npm && clients_of_pypi && clients_of_openai && packages_of_page; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
@@ -225,6 +237,11 @@ fi
 
 heading "tests"
 run_tests
+
+if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
+    heading "clients of OpenAI's API"
+    check_openai
+fi
 
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     heading "MCP conformance"

@@ -10,6 +10,8 @@ mod maps;
 mod measure;
 mod names;
 mod prices;
+mod reference;
+mod site;
 mod sizes;
 mod tree;
 mod words;
@@ -28,41 +30,55 @@ usage: cargo xtask COMMAND
   maps      tables of files in doc comments name files that exist
   names     types are nouns, and one name means one thing
   words     no path of somebody's own machine in a file we publish
+  links     every page of the documentation is in its contents, and no link is broken
+  reference docs/reference/events.md and api.md say what the sources say
 
+  site [--out DIR]     build the documentation as a site (target/site)
+  reference --write    write docs/reference anew, after a change of commands, settings, events or the API
   prices    write crates/models/data/prices anew, after an update of `genai-prices`
 ";
 
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
 type Rule = (&'static str, fn(&Path) -> Result<Vec<Fault>, String>);
 
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 7] = [
     ("arrows", arrows::check),
     ("sizes", sizes::check),
     ("maps", maps::check),
     ("names", names::check),
     ("words", words::check),
+    ("links", site::check),
+    ("reference", reference::check),
 ];
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let chosen: Vec<&Rule> = match arguments.as_slice() {
-        [only] if only == "check" => RULES.iter().collect(),
-        [only] => RULES.iter().filter(|(name, _)| name == only).collect(),
-        _ => Vec::new(),
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let written = match words.as_slice() {
+        ["prices"] => Some(prices::write(tree::root()).map(|written| format!("{} files written", written.len()))),
+        ["site"] => Some(site::write(tree::root(), None)),
+        ["site", "--out", folder] => Some(site::write(tree::root(), Some(folder))),
+        ["reference", "--write"] => Some(reference::write(tree::root())),
+        _ => None,
     };
-    if arguments == ["prices"] {
-        return match prices::write(tree::root()) {
-            Ok(written) => {
-                println!("prices: {} files written", written.len());
+    if let Some(written) = written {
+        return match written {
+            Ok(said) => {
+                println!("{}: {said}", words[0]);
                 ExitCode::SUCCESS
             }
             Err(why) => {
-                eprintln!("prices: {why}");
+                eprintln!("{}: {why}", words[0]);
                 ExitCode::FAILURE
             }
         };
     }
+    let chosen: Vec<&Rule> = match words.as_slice() {
+        ["check"] => RULES.iter().collect(),
+        [only] => RULES.iter().filter(|(name, _)| name == only).collect(),
+        _ => Vec::new(),
+    };
     if chosen.is_empty() {
         eprint!("{USAGE}");
         return ExitCode::from(2);

@@ -16,6 +16,8 @@ mod memory;
 mod models;
 mod permissions;
 mod recipes;
+#[cfg(test)]
+mod reference;
 mod runs;
 mod sandbox;
 mod schedules;

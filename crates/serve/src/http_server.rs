@@ -13,6 +13,8 @@ use updraft_mcp::server::{self, McpHandler};
 use updraft_workbench::UpdraftService;
 
 use crate::admission::{AdmissionSlot, WaitingListener};
+use crate::bearer::BearerAccess;
+use crate::openai::{self, OpenAiState};
 use crate::page::{self, PageAccess, PageAddress};
 use crate::tls::TlsIdentity;
 use crate::token::ServeToken;
@@ -43,6 +45,7 @@ pub struct HttpHost {
 
 /// Serves `/mcp`, and the page, until it is stopped.
 pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
+    crate::priority::yield_to_runs();
     let HttpHost { listener, token, hosts, origins, tls, page, users, stop } = host;
     let names: Vec<String> = hosts.iter().cloned().chain(tls.iter().flat_map(TlsIdentity::names)).collect();
     let service = server::http(handler, &names, &origins, stop.clone());
@@ -50,9 +53,13 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
     let router = match page {
         Some(service_of_page) => {
             let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
+            let programs = BearerAccess::new(token.clone(), users.clone()).named(&names, &origins, tls.as_ref());
+            let origin = address.origin();
+            let service_of_openai = service_of_page.clone();
+            let openai = OpenAiState { service: service_of_openai, access: programs, origin, stop: stop.clone() };
             let access = PageAccess::new(token, address, users);
             let page = page::router(service_of_page, access, stop.clone());
-            Router::new().route_service("/mcp", service).layer(guard).merge(page)
+            Router::new().route_service("/mcp", service).layer(guard).merge(openai::router(openai)).merge(page)
         }
         None => Router::new().route_service("/mcp", service).layer(guard),
     };

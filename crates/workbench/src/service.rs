@@ -12,6 +12,7 @@
 //! | `run_list.rs`, `figures.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
 //! | `surroundings.rs`, `server_cards.rs`, `ingestion.rs` | tools, servers, memories, documents and keys, for people |
 //! | `scheduler.rs` | begins the runs of schedules when they are due |
+//! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
 mod added_files;
@@ -25,7 +26,10 @@ mod files;
 mod forks;
 mod ingestion;
 mod inspection;
+mod moments;
+mod notes;
 mod orders;
+mod program_orders;
 mod reached_limit;
 mod run_list;
 mod runs;
@@ -52,7 +56,9 @@ pub use forks::{ForkChoices, ForkOrder};
 use ingestion::IngestionState;
 pub use ingestion::{Ingestion, IngestionPhase, IngestionResult};
 pub use inspection::NumberedEvent;
+pub use moments::{MomentReader, NumberedMoment, RunMoment};
 pub use orders::{AgentChoice, RunOrder};
+pub use program_orders::ProgramOrder;
 pub use reached_limit::ReachedLimit;
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
 pub(crate) use runs::ENTRY_POINT;

@@ -22,6 +22,7 @@ mod console_hostile;
 mod consult;
 mod control;
 mod damage;
+mod documentation;
 mod drop_ins;
 mod endings;
 mod export;

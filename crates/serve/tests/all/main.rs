@@ -14,6 +14,7 @@ mod access;
 mod encryption;
 mod floods;
 mod hostile;
+mod openai;
 mod places;
 mod routes;
 mod runs;

@@ -84,7 +84,8 @@ impl RunWatcher for RunBroadcast {
     }
 }
 
-fn in_words(event: &Event, run: &Run) -> Option<String> {
+/// What an event means to whoever waits for the run, if anything.
+pub(super) fn in_words(event: &Event, run: &Run) -> Option<String> {
     let name = |id: &StepId| {
         let step = run.step(id);
         step.map_or_else(|| id.to_string(), |step| format!("{} ({})", step.spec.id, step.spec.agent))

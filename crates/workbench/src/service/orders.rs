@@ -112,7 +112,7 @@ impl LiveRuns {
     }
 
     /// Adds what was said in an earlier run to a goal, and gives it to the same agents.
-    async fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
+    pub(super) async fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
         let run = self.load(&self.find(last.as_str())?).await?;
         if !run.is_over() {
             return Err(Fault::usage(format!("run {last} has not ended; send it a message instead")));
