@@ -58,7 +58,7 @@ mod settings;
 mod steps;
 mod stream;
 mod tools;
-mod uploads;
+pub(crate) mod uploads;
 mod visitor;
 mod visitor_response;
 mod waits;

@@ -20,6 +20,7 @@ mod spending;
 mod tools;
 mod trust;
 mod web;
+mod webhooks;
 mod working;
 mod written;
 
@@ -42,6 +43,7 @@ pub(crate) use search::SearchSettings;
 pub use serving::ServeSettings;
 pub use tools::ToolSettings;
 pub use trust::{TrustContent, TrustState, TrustedWorkspaces, too_much};
+pub use webhooks::{WebhookEndpoint, WebhookEvent};
 pub(crate) use written::{WrittenSettings, said};
 
 use crate::Flags;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use updraft_serve::{HttpHost, PageAddress, TlsIdentity};
+use updraft_serve::{HttpHost, PageAddress, TlsIdentity, Webhooks};
 
 use super::{open, service, users};
 use crate::args::{HttpAccessFlags, ServeArgs, ServeCommand, ServedRunFlags};
@@ -70,6 +70,7 @@ pub(super) async fn over_http(
         tls,
         page: page.then(|| opened.service.clone()),
         users: users::file(folders),
+        webhooks: Webhooks::of(&opened.service)?,
         stop: stop.clone(),
     };
     let bridging = async {

@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod api;
 mod encryption;
 mod floods;
 mod hostile;

@@ -14,7 +14,7 @@ use updraft_run::{Goal, Input, Run, RunId, Status};
 use super::drive_thread::DriveThread;
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
-use super::orders::PAGE;
+use super::orders::OrderFace;
 use super::scheduler::SCHEDULE;
 use crate::fault::{Fault, blocking};
 use crate::flags::Flags;
@@ -129,7 +129,7 @@ impl LiveRuns {
     }
 
     /// Finds a run of this workspace by its full id. Clients cannot see runs of other workspaces.
-    pub(super) fn find(&self, id: &str) -> Result<RunId, Fault> {
+    pub fn find(&self, id: &str) -> Result<RunId, Fault> {
         let unknown = || Fault::usage(format!("there is no run `{id}` in this workspace"));
         let id = RunId::parse(id).map_err(|_| unknown())?;
         let head = self.journal().head(&id).map_err(|_| unknown())?;
@@ -220,8 +220,8 @@ impl LiveRuns {
     /// The workbench that a run needs for itself: one whose plan is not approved is held to reading, and one that a person
     /// started with stricter approvals keeps them.
     fn bench_to_wake(&self, id: &RunId, run: &Run) -> Result<Option<Workbench>, Fault> {
-        let is_stricter =
-            run.goal().door == PAGE && run.settings().approvals > self.0.bench.settings.effective.approvals.value;
+        let is_stricter = OrderFace::ordered(run.goal())
+            && run.settings().approvals > self.0.bench.settings.effective.approvals.value;
         if run.is_over() || !(run.awaits_first_approval() || is_stricter) {
             return Ok(None);
         }
@@ -313,7 +313,9 @@ impl LiveRuns {
         let mut count = 0;
         for run in left {
             let loaded = self.load(&run.id).await;
-            let is_ours = loaded.is_ok_and(|run| [ENTRY_POINT, PAGE, SCHEDULE].contains(&run.goal().door.as_str()));
+            let is_ours = loaded.is_ok_and(|run| {
+                [ENTRY_POINT, SCHEDULE].contains(&run.goal().door.as_str()) || OrderFace::ordered(run.goal())
+            });
             if !is_ours {
                 continue;
             }

@@ -17,6 +17,7 @@ use super::serving::ServeSettings;
 use super::spending::SpendingLimits;
 use super::tools::ToolSettings;
 use super::web::WebSettings;
+use super::webhooks::{self, WebhookEndpoint};
 use super::working::WorkingSettings;
 use crate::fault::Fault;
 use crate::time_format;
@@ -137,6 +138,8 @@ pub struct EffectiveSettings {
     pub memory: MemorySettings,
     /// Whether people are asked, what must be proved, and what runs after edits.
     pub working: WorkingSettings,
+    /// Servers that are told when a run ends or needs a person.
+    pub webhooks: Vec<WebhookEndpoint>,
 }
 
 impl Default for EffectiveSettings {
@@ -183,6 +186,7 @@ impl Default for EffectiveSettings {
             knowledge: KnowledgeSettings::default(),
             memory: MemorySettings::default(),
             working: WorkingSettings::default(),
+            webhooks: Vec::new(),
         }
     }
 }
@@ -246,6 +250,7 @@ impl EffectiveSettings {
         self.tools.take(&mut taking, &written.tools)?;
         self.working.take(&mut taking, written);
         self.serving.take(&mut taking, written)?;
+        webhooks::take(&mut self.webhooks, layer, taking.ignored)?;
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
         let python = &written.python;
@@ -333,6 +338,7 @@ impl EffectiveSettings {
         rows.extend(self.browser.list());
         rows.extend(self.web.list());
         rows.extend(self.search.list());
+        rows.extend(webhooks::list(&self.webhooks));
         rows.extend(self.reading.list());
         rows.extend(self.knowledge.list());
         rows.extend(self.memory.list());

@@ -18,6 +18,7 @@ use super::search::WrittenSearch;
 use super::serving::{WrittenBridge, WrittenSessions};
 use super::tools::WrittenTools;
 use super::web::WrittenWeb;
+use super::webhooks::WrittenWebhook;
 use crate::time_format;
 
 /// A `config.toml` as it was written.
@@ -76,6 +77,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) knowledge: WrittenKnowledge,
     pub(crate) memory: WrittenMemory,
     pub(crate) hooks: Vec<Spanned<WrittenHook>>,
+    pub(crate) webhooks: Vec<WrittenWebhook>,
 }
 
 /// The tables `[budget]` and `[step_budget]`.
