@@ -92,10 +92,10 @@ pub use citation::{Citation, CitationFinding, find_quotation};
 pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
 pub use earlier::{ConversationLimits, EarlierConversation, EarlierMessage};
 pub use earlier_runs::{EarlierRuns, KeptResult, RepeatedRun};
-pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
+pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, HOOKS_PASSED, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
-    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, ChosenModel, Goal, ReflectionMode, Roster, RunMode,
+    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, ChosenModel, DueTime, Goal, ReflectionMode, Roster, RunMode,
     RunSettings, RunStart,
 };
 pub use grants::{CommandGrants, GrantFlags};

@@ -55,6 +55,7 @@ mod questions;
 mod relations;
 mod run_page;
 mod run_source;
+mod schedules;
 mod sessions;
 mod settings;
 mod steps;
@@ -116,6 +117,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/tools/{name}", get(tools::show).post(tools::call))
         .route("/settings", get(settings::show))
         .route("/doctor", get(doctor::show))
+        .route("/schedules", get(schedules::show))
         .route("/users", get(people::show).post(people::change))
         .route(
             "/runs/{id}/plan",

@@ -14,6 +14,7 @@
 //! | `event_tail.rs` | the events of a run for programs, from any place on |
 //! | `surroundings.rs`, `server_cards.rs`, `model_cards.rs`, `ingestion.rs` | tools, servers, models, memories, documents and keys, for people |
 //! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
+//! | `scheduler.rs` | begins the runs of schedules when they are due |
 //! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
@@ -40,6 +41,7 @@ mod reached_limit;
 mod request_keys;
 mod run_list;
 mod runs;
+mod scheduler;
 mod search;
 mod server_cards;
 mod service_types;

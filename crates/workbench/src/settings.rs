@@ -5,6 +5,7 @@
 mod browser;
 mod dotenv;
 mod effective;
+mod hooks;
 mod knowledge;
 mod layer;
 mod log;
@@ -32,6 +33,7 @@ use updraft_run::Rule;
 pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use effective::SettingOrigin;
 pub use effective::{EffectiveSettings, SettingValue};
+pub(crate) use hooks::HookSetting;
 pub(crate) use knowledge::EmbeddingChoice;
 pub(crate) use layer::SettingsLayer;
 pub use log::RunLogSettings;

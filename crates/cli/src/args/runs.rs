@@ -231,3 +231,15 @@ pub(crate) struct DenyArgs {
     #[arg(long, value_name = "WHY", default_value = "")]
     pub(crate) because: String,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    pub(crate) run: RunOrNewest,
+    /// Treat differences as an error, even in a journal of another version
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

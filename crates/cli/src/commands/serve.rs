@@ -56,6 +56,7 @@ pub(super) async fn over_http(
     }
     if page {
         open::announce(folders, &place, &opened.token)?;
+        opened.service.runs.keep_schedules(service::tell_schedules());
     }
     if let Some(door) = &door {
         let port = door.local_addr().map_or(0, |bound| bound.port());

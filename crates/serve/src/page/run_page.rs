@@ -231,6 +231,9 @@ fn relations(scene: &RunScene<'_>) -> Markup {
     let repeats = run.earlier_runs().repeated.as_ref().map(|repeated| ("Repeats", &repeated.of));
     let follows = run.goal().follows.as_ref().map(|last| ("Follows", last));
     html! {
+        @if let Some(due) = &run.goal().due {
+            p.relation { "Begun by the " a href="/schedules" { "schedule" } " " code { (due.schedule) } }
+        }
         @for (word, other) in [forked, repeats, follows].into_iter().flatten() {
             p.relation {
                 @if scene.source.is_stored() { (word) " " code { (other) } }

@@ -126,7 +126,7 @@ impl LiveRuns {
 
     /// A workbench for one run: with the flags of this service, and what the person chose. Approvals can only become
     /// stricter.
-    fn own_bench(&self, model: Option<String>, approvals: Option<ApprovalMode>) -> Result<Workbench, Fault> {
+    pub(super) fn own_bench(&self, model: Option<String>, approvals: Option<ApprovalMode>) -> Result<Workbench, Fault> {
         let bench = self.bench();
         let usual = bench.settings.effective.approvals.value;
         let mut flags = Flags { approvals: Some(approvals.unwrap_or(usual).max(usual)), ..bench.flags.clone() };

@@ -15,6 +15,7 @@ use super::drive_thread::DriveThread;
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
 use super::orders::OrderFace;
+use super::scheduler::SCHEDULE;
 use crate::fault::{Fault, blocking};
 use crate::flags::Flags;
 use crate::folders::unguessable;
@@ -317,7 +318,9 @@ impl LiveRuns {
         let mut count = 0;
         for run in left {
             let loaded = self.load(&run.id).await;
-            let is_ours = loaded.is_ok_and(|run| run.goal().door == ENTRY_POINT || OrderFace::ordered(run.goal()));
+            let is_ours = loaded.is_ok_and(|run| {
+                [ENTRY_POINT, SCHEDULE].contains(&run.goal().door.as_str()) || OrderFace::ordered(run.goal())
+            });
             if !is_ours {
                 continue;
             }

@@ -4,6 +4,7 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
 
 use super::browser::BrowserSettings;
+use super::hooks::{self, HookSetting};
 use super::knowledge::KnowledgeSettings;
 use super::layer::SettingsLayer;
 use super::log::RunLogSettings;
@@ -92,6 +93,8 @@ pub struct EffectiveSettings {
     pub deny: SettingValue<Vec<String>>,
     /// What is allowed, asked about and denied.
     pub rules: CallRules,
+    /// Programs that are called at events.
+    pub(crate) hooks: Vec<HookSetting>,
     /// What a run may spend.
     pub(crate) budget: SpendingLimits,
     /// What each of its steps may spend.
@@ -165,6 +168,7 @@ impl Default for EffectiveSettings {
             approvals: SettingValue::default_of(ApprovalMode::Ask),
             deny: SettingValue::default_of(Vec::new()),
             rules: CallRules::default(),
+            hooks: Vec::new(),
             budget: SpendingLimits::default(),
             step_budget: SpendingLimits::default(),
             think: SettingValue::default_of(ThinkingEffort::Auto),
@@ -220,6 +224,7 @@ impl EffectiveSettings {
         taking.ordered("mode", &mut self.approvals, written.mode.as_ref(), |new, old| new >= old);
         taking.ordered("approvals", &mut self.approvals, written.approvals.as_ref(), |new, old| new >= old);
         rules::take(&mut self.rules, layer, taking.ignored)?;
+        hooks::take(&mut self.hooks, layer, taking.ignored)?;
         if let Some(deny) = &written.deny {
             // What one source denies, no other can allow.
             self.deny.value.extend(deny.get_ref().iter().cloned());
@@ -353,6 +358,7 @@ impl EffectiveSettings {
         rows.extend(self.telemetry.list());
         rows.extend(self.run_logs.list());
         rows.extend(self.models.list());
+        rows.extend(hooks::list(&self.hooks));
         rows
     }
 }

@@ -7,6 +7,7 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
 use super::browser::WrittenBrowser;
+use super::hooks::WrittenHook;
 use super::knowledge::WrittenKnowledge;
 use super::log::WrittenLog;
 use super::memory::WrittenMemory;
@@ -78,6 +79,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) undo: WrittenUndo,
     pub(crate) knowledge: WrittenKnowledge,
     pub(crate) memory: WrittenMemory,
+    pub(crate) hooks: Vec<Spanned<WrittenHook>>,
     pub(crate) webhooks: Vec<WrittenWebhook>,
 }
 
