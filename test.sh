@@ -108,6 +108,39 @@ prepare_chromium() {
     fi
 }
 
+# What judges metrics and traces: packages of PyPI, and Prometheus. As root on Debian that is installed, but not started.
+prepare_observers() {
+    export UPDRAFT_TEST_OBSERVE_PYTHON="" UPDRAFT_TEST_PROMETHEUS=""
+    if ! UPDRAFT_TEST_OBSERVE_PYTHON=$(python3 tests/judges/environment.py tests/observe/requirements.txt); then
+        UPDRAFT_TEST_OBSERVE_PYTHON=""
+        skip "metrics and traces: could not install tests/observe/requirements.txt from PyPI"
+    fi
+    if ! command -v prometheus >/dev/null && ((EUID == 0)) && command -v apt-get >/dev/null; then
+        printf 'installing Prometheus\n'
+        # Without recommended packages and without starting it as a service.
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends prometheus; } \
+            >/dev/null 2>&1 || true
+    fi
+    if UPDRAFT_TEST_PROMETHEUS=$(command -v prometheus); then
+        printf 'Prometheus ready\n'
+    else
+        UPDRAFT_TEST_PROMETHEUS=""
+        skip "scrapes by Prometheus: it is not installed; e.g. apt install prometheus"
+    fi
+}
+
+# Metrics, traces, logs and exported runs, as operators read them.
+check_observers() {
+    local with=() packages
+    if [[ -n $UPDRAFT_TEST_PROMETHEUS ]]; then
+        with=(--prometheus "$UPDRAFT_TEST_PROMETHEUS")
+    fi
+    if [[ -n $UPDRAFT_TEST_CHROMIUM ]] && packages=$(packages_of_page); then
+        with+=(--chromium "$UPDRAFT_TEST_CHROMIUM" --packages "$packages")
+    fi
+    "$UPDRAFT_TEST_OBSERVE_PYTHON" tests/observe/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "${with[@]}"
+}
+
 prepare_model() {
     local python
     if ! python=$(python3 tests/judges/environment.py tests/real-model/requirements.txt); then
@@ -142,6 +175,18 @@ check_mcp_clients() {
         return
     fi
     python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
+}
+
+clients_of_openai() { python3 tests/judges/environment.py tests/openai/requirements.txt; }
+
+# Programs that speak OpenAI's API, against our server; what it sends is held against OpenAI's types.
+check_openai() {
+    local python
+    if ! python=$(clients_of_openai); then
+        skip "clients of OpenAI's API: could not install tests/openai/requirements.txt"
+        return
+    fi
+    "$python" tests/openai/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft"
 }
 
 packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
@@ -185,6 +230,7 @@ prepare() {
     prepare_python
     prepare_npm
     prepare_chromium
+    prepare_observers
 }
 
 MODE=${1:-all}
@@ -201,7 +247,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE == all ]]; then
     # What this cannot fetch is said below.
-    { prepare && clients_of_npm && clients_of_pypi && packages_of_page; } >/dev/null 2>&1 &
+    { prepare && clients_of_npm && clients_of_pypi && clients_of_openai && packages_of_page; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
@@ -236,6 +282,11 @@ fi
 heading "tests"
 run_tests
 
+if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
+    heading "clients of OpenAI's API"
+    check_openai
+fi
+
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     heading "MCP conformance"
     check_mcp
@@ -245,6 +296,11 @@ if [[ -n $UPDRAFT_TEST_NPM ]]; then
         heading "the web page in a browser"
         check_page
     fi
+fi
+
+if [[ -n $UPDRAFT_TEST_OBSERVE_PYTHON ]]; then
+    heading "what operators see"
+    check_observers
 fi
 
 heading "packages"

@@ -11,11 +11,13 @@ mod measure;
 mod names;
 mod package;
 mod prices;
+mod reference;
+mod site;
 mod sizes;
 mod tree;
 mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use fault::Fault;
@@ -29,7 +31,11 @@ usage: cargo xtask COMMAND
   maps      tables of files in doc comments name files that exist
   names     types are nouns, and one name means one thing
   words     no path of somebody's own machine in a file we publish
+  links     every page of the documentation is in its contents, and no link is broken
+  reference docs/reference/events.md and api.md say what the sources say
 
+  site [--out DIR]     build the documentation as a site (target/site)
+  reference --write    write docs/reference anew, after a change of commands, settings, events or the API
   prices    write crates/models/data/prices anew, after an update of `genai-prices`
   package   make the release archive, wheel, npm packages and Debian package of a program
 ";
@@ -37,31 +43,45 @@ usage: cargo xtask COMMAND
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
 type Rule = (&'static str, fn(&Path) -> Result<Vec<Fault>, String>);
 
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 7] = [
     ("arrows", arrows::check),
     ("sizes", sizes::check),
     ("maps", maps::check),
     ("names", names::check),
     ("words", words::check),
+    ("links", site::check),
+    ("reference", reference::check),
 ];
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let chosen: Vec<&Rule> = match arguments.as_slice() {
-        [only] if only == "check" => RULES.iter().collect(),
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let written = match words.as_slice() {
+        ["prices"] => Some(prices::write(tree::root()).map(|written| format!("{} files written", written.len()))),
+        ["site"] => Some(site::write(tree::root(), None)),
+        ["site", "--out", folder] => Some(site::write(tree::root(), Some(folder))),
+        ["reference", "--write"] => Some(reference::write(tree::root())),
+        ["package", ..] => Some(package::run(tree::root(), &arguments[1..])),
+        _ => None,
+    };
+    if let Some(written) = written {
+        return match written {
+            Ok(said) => {
+                println!("{}: {said}", words[0]);
+                ExitCode::SUCCESS
+            }
+            Err(why) => {
+                eprintln!("{}: {why}", words[0]);
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let chosen: Vec<&Rule> = match words.as_slice() {
+        ["check"] => RULES.iter().collect(),
         [only] => RULES.iter().filter(|(name, _)| name == only).collect(),
         _ => Vec::new(),
     };
-    match arguments.as_slice() {
-        [only] if only == "prices" => {
-            return wrote("prices", prices::write(tree::root()), "");
-        }
-        [first, rest @ ..] if first == "package" => {
-            return wrote("package", package::run(tree::root(), rest), package::USAGE);
-        }
-        _ => {}
-    }
     if chosen.is_empty() {
         eprint!("{USAGE}");
         return ExitCode::from(2);
@@ -89,23 +109,4 @@ fn main() -> ExitCode {
     }
     eprintln!("{faults} to put right");
     ExitCode::FAILURE
-}
-
-/// Says which files a command has written, or why it could not, and how it is used.
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
-fn wrote(name: &str, written: Result<Vec<PathBuf>, String>, usage: &str) -> ExitCode {
-    match written {
-        Ok(files) => {
-            for file in &files {
-                println!("{}", file.display());
-            }
-            println!("{name}: {} files written", files.len());
-            ExitCode::SUCCESS
-        }
-        Err(why) => {
-            eprintln!("{name}: {why}");
-            eprint!("{usage}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -29,15 +29,13 @@ mod wheel;
 mod zip;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
 
 use contents::PackageContents;
 use options::PackageOptions;
-
-pub(crate) use options::USAGE;
 
 /// The version of all our packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -74,8 +72,8 @@ impl PackageFile {
 }
 
 /// Makes the packages that the arguments ask for, and says which files were written.
-pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<Vec<PathBuf>, String> {
-    let options = PackageOptions::parse(arguments)?;
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<String, String> {
+    let options = PackageOptions::parse(arguments).map_err(|why| format!("{why}\n\n{}", options::USAGE))?;
     let contents = PackageContents::gather(root, &options)?;
     let mut made = Vec::new();
     for kind in &options.kinds {
@@ -87,14 +85,13 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<Vec<PathBuf>, Str
         });
     }
     made.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut written = Vec::new();
     for file in &made {
-        written.push(write(&options.out, &file.path, &file.bytes)?);
-        let line = sum_line(file);
-        written.push(write(&options.out, &format!("{}.sha256", file.path), line.as_bytes())?);
+        write(&options.out, &file.path, &file.bytes)?;
+        write(&options.out, &format!("{}.sha256", file.path), sum_line(file).as_bytes())?;
     }
     sum_up(&options.out)?;
-    Ok(written)
+    let names: Vec<&str> = made.iter().map(|file| file.path.as_str()).collect();
+    Ok(format!("{} with {} in {}", names.join(", "), SUMS, options.out.display()))
 }
 
 /// Writes the list of the checksums of all packages in the folder, also of those made before.
@@ -108,7 +105,7 @@ fn sum_up(folder: &Path) -> Result<(), String> {
         }
     }
     lines.sort_by(|one, other| one.get(64..).cmp(&other.get(64..)));
-    write(folder, SUMS, lines.concat().as_bytes()).map(|_| ())
+    write(folder, SUMS, lines.concat().as_bytes())
 }
 
 /// A line as `sha256sum` writes and checks it.
@@ -118,12 +115,11 @@ fn sum_line(file: &PackageFile) -> String {
     format!("{digits}  {}\n", file.path)
 }
 
-fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
     let path = folder.join(name);
     fs::create_dir_all(folder)
         .and_then(|()| fs::write(&path, bytes))
-        .map_err(|error| format!("could not write {}: {error}", path.display()))?;
-    Ok(path)
+        .map_err(|error| format!("could not write {}: {error}", path.display()))
 }
 
 /// Compressed as gzip, without name or time.

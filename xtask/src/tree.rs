@@ -62,7 +62,8 @@ pub(crate) fn output(root: &Path, program: &str, arguments: &[&str]) -> Result<S
     Err(format!("`{line}` ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// What is in a folder, unsorted; nothing if there is no such folder.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }

@@ -15,8 +15,12 @@ mod mcp;
 mod memory;
 mod models;
 mod permissions;
+mod recipes;
+#[cfg(test)]
+mod reference;
 mod runs;
 mod sandbox;
+mod schedules;
 mod serve;
 mod shared;
 mod tools;
@@ -34,17 +38,19 @@ pub(crate) use memory::{ChatArgs, MemoryArgs, MemoryCommand, MemoryScopeWord, Sk
 use models::thinking;
 pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
+pub(crate) use recipes::{RecipesArgs, RecipesCommand};
 pub(crate) use runs::{
-    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs, StatsArgs,
-    StatusWord, TellArgs,
+    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, LogsArgs, ReplayArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs,
+    StatsArgs, StatusWord, TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
+pub(crate) use schedules::{MissedWord, OverlapWord, ScheduleArgs, ScheduleName, SchedulesArgs, SchedulesCommand};
 pub(crate) use serve::{
     BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, PageUserCommand, RoleWord, ServeArgs, ServeCommand,
     ServedRunFlags,
 };
-use shared::variable;
 pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};
+use shared::{parameter, variable};
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
 pub(crate) use undo::{AuditArgs, UndoArgs};
 
@@ -89,6 +95,11 @@ pub(crate) enum CliCommand {
     /// Show the events of a run in readable form
     #[command(after_help = "Examples:\n  updraft events last --follow\n  updraft events 7k2m --json")]
     Events(EventsArgs),
+    /// Show what a run did, as a log: every step, call and error; or its reasoning
+    #[command(
+        after_help = "Examples:\n  updraft logs last\n  updraft logs 7k2m --reasoning\n  updraft logs 7k2m --prompts prompts/"
+    )]
+    Logs(LogsArgs),
     /// Resume a run after a crash, a pause, an answer or an exhausted budget
     #[command(
         after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all"
@@ -133,7 +144,7 @@ pub(crate) enum CliCommand {
     Audit(AuditArgs),
     /// Write runs to files
     #[command(
-        after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"
+        after_help = "Examples:\n  updraft export last --format markdown\n  updraft export last --html run.html\n  updraft export --all --format node-link --out sessions/"
     )]
     Export(ExportArgs),
     /// Read a run from a file that `export` wrote or from NetworkX node-link data; or agents, models and servers of a
@@ -169,6 +180,19 @@ pub(crate) enum CliCommand {
     Tools(ToolsArgs),
     /// List skills, folders with instructions for a kind of task; or check some
     Skills(SkillsArgs),
+    /// Let a goal or a recipe begin by itself at certain times, under `updraft serve`
+    #[command(after_help = SCHEDULE_EXAMPLES)]
+    Schedule(Box<ScheduleArgs>),
+    /// List schedules and their next times; pause, resume or remove one, or run it now
+    #[command(
+        after_help = "Examples:\n  updraft schedules\n  updraft schedules pause morning\n  updraft schedules run-now morning"
+    )]
+    Schedules(SchedulesArgs),
+    /// List recipes, goals and plans with parameters in one file; or check some
+    #[command(
+        after_help = "Examples:\n  updraft recipes\n  updraft recipes check weekly.md\n  updraft run --recipe weekly --param part=docs"
+    )]
+    Recipes(RecipesArgs),
     /// List agents and where they come from
     Agents(WorkspaceFlags),
     /// List providers, keys, models, prices and limits; or check one model
@@ -235,9 +259,15 @@ const RUN_EXAMPLES: &str = "Examples:
   updraft run --require \"cargo test passes\" \"Fix the failing test\"
   updraft run --plan-first \"Split main.rs into modules\"
   updraft run --plan plan.json \"Carry out the plan\"
+  updraft run --recipe weekly --param part=docs
   git diff | updraft run --agent reviewer \"Review this\"
   updraft run --continue \"And which test is the second slowest?\"
   git log -20 | updraft run - --agent summarizer";
+
+const SCHEDULE_EXAMPLES: &str = "Examples:
+  updraft schedule \"0 7 * * *\" \"What changed since yesterday?\" --name morning
+  updraft schedule --every 2h --agent researcher \"Is the site up?\"
+  updraft schedule \"0 9 * * mon\" --timezone Europe/Berlin --recipe weekly --param days=7";
 
 const SERVE_EXAMPLES: &str = "Examples:
   updraft serve
@@ -245,7 +275,7 @@ const SERVE_EXAMPLES: &str = "Examples:
   updraft serve user add ann --role steer
   updraft serve --listen 0.0.0.0:7717 --tls-cert cert.pem --tls-key key.pem";
 
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// The agent that answers if none is named and a language model is connected.
     #[arg(skip)]
@@ -253,8 +283,18 @@ pub(crate) struct RunArgs {
     /// Pictures from outside the workspace that the user has shown.
     #[arg(skip)]
     pub(crate) pictures: Vec<PathBuf>,
+    /// The plan of a recipe.
+    #[arg(skip)]
+    pub(crate) given_plan: Option<serde_json::Value>,
     /// What to do; `-` reads it from standard input
+    #[arg(required_unless_present = "recipe", default_value = "", hide_default_value = true)]
     pub(crate) goal: String,
+    /// Run this recipe, a goal or plan with parameters: its name or its file (`updraft recipes` lists them)
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["goal", "agent", "swarm", "plan"])]
+    pub(crate) recipe: Option<String>,
+    /// A parameter of the recipe (repeatable)
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter, requires = "recipe")]
+    pub(crate) parameters: Vec<(String, String)>,
     /// The folder that agents work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
@@ -325,18 +365,6 @@ pub(crate) struct RunArgs {
     /// The id of a run that was started with --detach
     #[arg(long, hide = true)]
     pub(crate) id: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
-    #[command(flatten)]
-    pub(crate) run: RunOrNewest,
-    /// Treat differences as an error, even in a journal of another version
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

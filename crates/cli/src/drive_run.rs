@@ -229,8 +229,7 @@ pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDispla
     if face.json {
         view::json_at_rest(id, run, *was_stopped);
     }
-    // The console has logged it when it happened.
-    if let Some(why) = run.planned_instead().filter(|_| face.console.is_none()) {
+    if let Some(why) = run.planned_instead().filter(|_| !face.logs_events()) {
         face.say(&format!("planned one step instead of a plan: {}", out::harmless(why)));
     }
     for omitted in run.omitted() {

@@ -113,6 +113,11 @@ impl RunDisplay {
         self.tree.is_some() || self.console.is_some()
     }
 
+    /// Whether each event is told in a line when it happens, as in the console and in plain output.
+    pub(crate) fn logs_events(&self) -> bool {
+        self.console.is_some() || (self.tree.is_none() && !self.json)
+    }
+
     /// Shows the result of the run, apart from what surrounds it.
     pub(crate) fn answer(&self, text: &str) {
         if let Some(console) = &self.console {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_models::{Model, Prompt, RequestDraft, TaskBrief};
-use updraft_run::{Ceiling, FinishReason, Message, ModelAnswer, Reply, ToolCall, ToolOutput};
+use updraft_run::{Ceiling, FinishReason, Message, ModelAnswer, Reply, ToolCall, ToolOutput, TraceParent};
 use updraft_tools::CallResult;
 
 use crate::effects::{DeltaListener, failed};
@@ -22,6 +22,8 @@ pub(crate) struct ConsultRequest {
     brief: TaskBrief,
     max_output: u64,
     attempt: u32,
+    /// Its place in the run's trace.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 impl ConsultRequest {
@@ -42,7 +44,7 @@ impl ConsultRequest {
             Some(said) => said.iter().map(message).collect(),
             None => vec![Message::User(question.into())],
         };
-        Self { system: text("system"), messages, from, brief, max_output, attempt }
+        Self { system: text("system"), messages, from, brief, max_output, attempt, trace: None }
     }
 
     fn prompt(&self) -> Prompt<'_> {
@@ -51,6 +53,7 @@ impl ConsultRequest {
             messages: &self.messages,
             max_output: self.max_output,
             attempt: self.attempt,
+            trace: self.trace,
             ..Prompt::empty(&self.brief)
         }
     }

@@ -9,7 +9,7 @@ use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
     AgentCard, ContentHash, ConversationEntry, EffectKind, Message, ModelAnswer, Note, Picture, PictureRef, Run, Step,
-    StepRole, ThinkingEffort, ToolSpec, Tries,
+    StepRole, ThinkingEffort, ToolSpec, TraceParent, Tries,
 };
 
 use crate::answer_schema::{schema_of, verdict_schema};
@@ -48,6 +48,8 @@ pub(crate) struct AskOptions {
     /// The amount of thinking that the task needs.
     pub(crate) need: ThinkingEffort,
     pub(crate) attempt: u32,
+    /// Its place in the run's trace.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 /// The conversation of one visit. It is kept between turns and only appended to.
@@ -251,6 +253,7 @@ impl Conversation {
             think: way.think,
             need: way.need,
             attempt: way.attempt,
+            trace: way.trace,
             // The continuation of an answer does not fit a schema by itself.
             schema: self.schema.as_deref().filter(|_| !self.is_cut),
             brief: &self.brief,

@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Blob, Journal, Lease, RunHeader};
 use updraft_run::{
-    ContentHash, Effect, ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome, Roster, Run, RunId, Timestamp,
+    ContentHash, Effect, EffectAddress, ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome, Roster, Run,
+    RunId, Timestamp, TraceParent,
 };
 
 use crate::Error;
@@ -20,6 +21,7 @@ use crate::marks::MarkStore;
 use crate::perform::EffectPerformer;
 use crate::prompt_texts::{PromptKit, RosterTexts};
 use crate::start::{Background, NewRun, PreparedRun};
+use crate::trace_context;
 use crate::watcher::{NoWatcher, RunWatcher};
 
 /// The shortest time between two checks for inputs from other processes: short for a person, but no burden for a busy
@@ -41,6 +43,7 @@ pub(crate) struct EngineInner {
     clock: fn() -> Timestamp,
     steady: Option<fn() -> Duration>,
     marks: Option<MarkStore>,
+    traces: bool,
     /// The runs that are being driven, and their senders.
     driven: Mutex<BTreeMap<RunId, MailSender>>,
     /// The kits in use, by the hashes of their texts and of their agents: runs with the same texts and agents share one.
@@ -60,6 +63,8 @@ pub struct EngineOptions {
     pub steady: Option<fn() -> Duration>,
     /// Where it is recorded which files contain text from outside. If `None`, each run knows only its own files.
     pub marks: Option<MarkStore>,
+    /// Whether requests to models and MCP servers name their place in the run's trace.
+    pub traces: bool,
 }
 
 impl Default for EngineOptions {
@@ -70,6 +75,7 @@ impl Default for EngineOptions {
             clock: system_clock,
             steady: Some(crate::clock::steady),
             marks: None,
+            traces: false,
         }
     }
 }
@@ -91,6 +97,7 @@ impl Engine {
             clock: options.clock,
             steady: options.steady,
             marks: options.marks,
+            traces: options.traces,
             driven: Mutex::default(),
             kits: Mutex::default(),
             inbox_tasks: Mutex::default(),
@@ -334,6 +341,11 @@ impl RunSender {
 impl EngineInner {
     pub(crate) fn marks(&self) -> Option<&MarkStore> {
         self.marks.as_ref()
+    }
+
+    /// What the request of an effect carries, if traces are wanted.
+    pub(crate) fn trace_parent(&self, run: &RunId, id: &EffectAddress) -> Option<TraceParent> {
+        self.traces.then(|| trace_context::trace_parent(run, id))
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -10,6 +10,7 @@
 //! | performing effects | `perform.rs`, `effects.rs` |
 //! | what models are told | `conversation.rs`, `context.rs`, `prompt_texts.rs` |
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
+//! | recipes as files | `recipe_file.rs`, `recipe_parameter.rs`, `recipe_template.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
 //! | which files contain text from outside | `marks.rs`, `drive/marks.rs` |
 //! | reports about past runs | `report.rs`, `stop_reason.rs`, `replay.rs`, `nodelink.rs`, `call_audit.rs`, `changed_files.rs` |
@@ -50,6 +51,9 @@ mod prompts;
 mod proof_prompt;
 mod proof_report;
 mod read_untrusted;
+mod recipe_file;
+mod recipe_parameter;
+mod recipe_template;
 mod recorded_model;
 mod replay;
 mod report;
@@ -59,6 +63,7 @@ mod sources;
 mod start;
 mod stop_reason;
 mod tool_counts;
+pub mod trace_context;
 mod turn_messages;
 mod undo;
 mod watcher;
@@ -84,6 +89,8 @@ pub use perform::{CallEnvironment, EffectFuture, EffectPerformer, RealPerformer}
 pub use prompt_texts::{AgentTexts, RosterTexts};
 pub use prompts::Prompts;
 pub use proof_report::{EvidenceReport, RequirementReport, proof_of};
+pub use recipe_file::{FilledRecipe, RecipeFile};
+pub use recipe_parameter::{ParameterKind, RecipeParameter};
 pub use recorded_model::recorded;
 pub use replay::{
     DifferenceKind, ReplayDifference, ReplayReport, SentPrompt, prompt_at, prompts as prompts_of, replay,

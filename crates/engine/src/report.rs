@@ -129,6 +129,7 @@ impl RunReport {
             "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),
             "waiting_for": waiting_for(&self.run),
             "planned_instead": self.run.planned_instead(),
+            "schedule": self.run.goal().due,
             "repeats": self.run.earlier_runs().repeated.as_ref().map(|repeated| &repeated.of),
             "omitted": self.run.omitted().collect::<Vec<_>>(),
             "steps": self.steps.iter().map(|step| step.to_json(&self.run)).collect::<Vec<_>>(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::HeaderValue;
+use reqwest::header::{HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 
 use crate::Error;
@@ -72,6 +72,15 @@ impl fmt::Debug for SecretString {
     }
 }
 
+/// How a server answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PostResult {
+    /// The status.
+    pub status: u16,
+    /// How long it asks to wait before the next try.
+    pub retry_after: Option<Duration>,
+}
+
 /// The connections to providers, shared by all clones.
 #[derive(Clone, Default)]
 pub struct Http(Arc<Clients>);
@@ -103,9 +112,27 @@ impl Http {
     }
 
     /// The same with connections of its own, for use in another runtime.
-    pub(crate) fn apart(&self) -> Self {
+    pub fn apart(&self) -> Self {
         let (proxy, except) = (self.0.proxy.clone(), self.0.except.clone());
         Self(Arc::new(Clients { proxy, except, ..Clients::default() }))
+    }
+
+    /// Sends bytes that are no question to a model, and returns how the server answered; what it says is not read.
+    pub async fn post(
+        &self,
+        url: &str,
+        headers: &[(String, String)],
+        body: Vec<u8>,
+        limit: Duration,
+    ) -> Result<PostResult, String> {
+        let url = Url::parse(url).map_err(|why| format!("`{url}` is not an address: {why}"))?;
+        let mut request = self.client(&url).map_err(|why| why.to_string())?.post(url).timeout(limit).body(body);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let response = request.send().await.map_err(|why| updraft_run::error_chain(&why))?;
+        let asked = response.headers().get(RETRY_AFTER).and_then(|asked| asked.to_str().ok()?.trim().parse().ok());
+        Ok(PostResult { status: response.status().as_u16(), retry_after: asked.map(Duration::from_secs) })
     }
 
     /// The client for this address, created when first needed.

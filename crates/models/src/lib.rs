@@ -87,7 +87,7 @@ pub use embeddings::EmbeddingModel;
 pub use endpoint::{Endpoint, ModelTuning};
 pub use error::{Error, Outage};
 pub use features::ToolCallStyle;
-pub use http::{Http, SecretString};
+pub use http::{Http, PostResult, SecretString};
 pub use limits::{RateLimit, RateLimiter, RequestPermit, exhausted_for, reset_after};
 pub use model::{Delta, DeltaCallback, Model, ModelFuture, Prompt, TaskBrief};
 pub use prices::{context_window, known_models, price_for, price_of};

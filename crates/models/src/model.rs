@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{AgentRole, Ceiling, EffectKind, Message, ModelAnswer, Price, ThinkingEffort, TokenUsage, ToolSpec};
+use updraft_run::{
+    AgentRole, Ceiling, EffectKind, Message, ModelAnswer, Price, ThinkingEffort, TokenUsage, ToolSpec, TraceParent,
+};
 
 use crate::{Error, RequestDraft};
 
@@ -89,6 +91,8 @@ pub struct Prompt<'a> {
     pub need: ThinkingEffort,
     /// The number of the attempt, from 1: earlier attempts broke off in the middle of an answer.
     pub attempt: u32,
+    /// The place of the question in a trace, for the provider to continue.
+    pub trace: Option<TraceParent>,
     /// JSON Schema of the answer, if there is one.
     pub schema: Option<&'a Value>,
     /// The same task as data, for models that are programs.
@@ -113,6 +117,7 @@ impl<'a> Prompt<'a> {
             think: ThinkingEffort::Auto,
             need: ThinkingEffort::Auto,
             attempt: 1,
+            trace: None,
             schema: None,
             brief,
         }

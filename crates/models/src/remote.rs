@@ -8,7 +8,7 @@ use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage};
+use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage, TraceParent};
 
 use crate::access::is_local;
 use crate::answer_builder::AnswerBuilder;
@@ -38,6 +38,9 @@ const A_MINUTE: Duration = Duration::from_mins(1);
 
 /// If a provider asks for a longer wait, its quota is used up.
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
+
+/// The header by which a request names its place in a trace.
+const TRACEPARENT: &str = "traceparent";
 
 /// A model behind HTTP.
 #[derive(Debug)]
@@ -188,7 +191,7 @@ impl RemoteModel {
         hear: DeltaCallback<'_>,
     ) -> Result<(ModelAnswer, Instant), AttemptError> {
         let sent = body.len();
-        let request = self.request(body).await?;
+        let request = self.request(body, prompt.trace).await?;
         let permit = self.admit(prompt, hear).await;
         let sent_at = Instant::now();
         let mut watch = SilenceTimer::new(self.endpoint.patience.silence);
@@ -251,11 +254,14 @@ impl RemoteModel {
         limits.admit(&self.account, limit, tokens, &mut waiting).await
     }
 
-    async fn request(&self, body: Vec<u8>) -> Result<Request, AttemptError> {
+    async fn request(&self, body: Vec<u8>, trace: Option<TraceParent>) -> Result<Request, AttemptError> {
         let mut request = Request::new(Method::POST, self.url.clone());
         *request.headers_mut() = self.headers.clone();
         if self.found.get().is_some_and(|manner| manner.closes) {
             request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(trace) = trace.and_then(|trace| HeaderValue::try_from(trace.to_string()).ok()) {
+            request.headers_mut().insert(TRACEPARENT, trace);
         }
         self.endpoint.auth.write_fresh(request.headers_mut()).await?;
         *request.body_mut() = Some(body.into());

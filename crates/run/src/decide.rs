@@ -180,7 +180,7 @@ impl Run {
         }
         let may_enter =
             self.running < self.settings.parallel.max(1) && self.plan.approval.is_none() && !self.is_goal_checked();
-        if let Some(at) = self.ready.first().filter(|_| may_enter) {
+        if let Some(at) = self.ready.iter().find(|at| may_enter && !self.waits_for_plan(**at)) {
             return self.keep(*at).unwrap_or_else(|| self.enter(*at));
         }
         if self.unfinished == 0 {

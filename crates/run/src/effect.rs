@@ -104,6 +104,9 @@ pub enum EffectClass {
     Opaque,
 }
 
+/// How a handle begins that says only that hooks had nothing against a call: its work cannot be found again by it.
+pub const HOOKS_PASSED: &str = "hooks passed: ";
+
 impl EffectClass {
     /// Whether it may be performed again without checking first.
     pub fn is_repeatable(self) -> bool {

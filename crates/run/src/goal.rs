@@ -11,7 +11,7 @@ use crate::earlier::EarlierConversation;
 use crate::earlier_runs::EarlierRuns;
 use crate::grants::CommandGrants;
 use crate::guard::GuardedPoints;
-use crate::id::{ContentHash, Cost, Millis, RunId};
+use crate::id::{ContentHash, Cost, Millis, RunId, Timestamp};
 use crate::message::is_false;
 use crate::origins::Origins;
 use crate::reply::PictureRef;
@@ -20,6 +20,15 @@ use crate::rights::NarrowedRights;
 use crate::role::AgentRole;
 use crate::rules::Rules;
 use crate::think::ThinkingEffort;
+
+/// When a schedule was due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueTime {
+    /// The schedule's name.
+    pub schedule: String,
+    /// The time.
+    pub at: Timestamp,
+}
 
 /// What someone wants done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +51,9 @@ pub struct Goal {
     /// point.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub door: String,
+    /// The schedule that began the run, and when it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<DueTime>,
     /// Where text in the goal came from if it is not the user's own, for example earlier answers.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,

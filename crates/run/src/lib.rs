@@ -77,6 +77,7 @@ mod state;
 mod status;
 mod step;
 mod think;
+mod trace_parent;
 mod tries;
 mod users_own_calls;
 
@@ -91,10 +92,10 @@ pub use citation::{Citation, CitationFinding, find_quotation};
 pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
 pub use earlier::{ConversationLimits, EarlierConversation, EarlierMessage};
 pub use earlier_runs::{EarlierRuns, KeptResult, RepeatedRun};
-pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
+pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, HOOKS_PASSED, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
-    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, ChosenModel, Goal, ReflectionMode, Roster, RunMode,
+    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, ChosenModel, DueTime, Goal, ReflectionMode, Roster, RunMode,
     RunSettings, RunStart,
 };
 pub use grants::{CommandGrants, GrantFlags};
@@ -123,4 +124,5 @@ pub use step::{
     CallSlot, CompactedFacts, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening,
 };
 pub use think::ThinkingEffort;
+pub use trace_parent::TraceParent;
 pub use tries::KEEP_CANDIDATE;

@@ -1,4 +1,4 @@
-//! The HTTP server: one address for MCP and the page, and no access without the token or what it gave.
+//! The HTTP server: one address for MCP, the page, the API and metrics, and no access without the token or what it gave.
 
 use std::time::Duration;
 
@@ -13,10 +13,15 @@ use updraft_mcp::server::{self, McpHandler};
 use updraft_workbench::UpdraftService;
 
 use crate::admission::{AdmissionSlot, WaitingListener};
+use crate::api;
+use crate::bearer::BearerAccess;
+use crate::metrics;
+use crate::openai::{self, OpenAiState};
 use crate::page::{self, PageAccess, PageAddress};
 use crate::tls::TlsIdentity;
 use crate::token::ServeToken;
 use crate::users::UserFile;
+use crate::webhooks::Webhooks;
 
 /// How long clients have to disconnect when the server stops.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,30 +42,49 @@ pub struct HttpHost {
     pub page: Option<UpdraftService>,
     /// Who may use the page besides the owner of the token.
     pub users: UserFile,
+    /// Other servers that are told about runs.
+    pub webhooks: Webhooks,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
 }
 
 /// Serves `/mcp`, and the page, until it is stopped.
 pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
-    let HttpHost { listener, token, hosts, origins, tls, page, users, stop } = host;
+    crate::priority::yield_to_runs();
+    let HttpHost { listener, token, hosts, origins, tls, page, users, webhooks, stop } = host;
     let names: Vec<String> = hosts.iter().cloned().chain(tls.iter().flat_map(TlsIdentity::names)).collect();
     let service = server::http(handler, &names, &origins, stop.clone());
     let guard = from_fn_with_state(token.clone(), only_with_token);
+    let told = page.clone();
     let router = match page {
         Some(service_of_page) => {
             let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
+            let programs = BearerAccess::new(token.clone(), users.clone()).named(&names, &origins, tls.as_ref());
+            let api = api::router(service_of_page.clone(), programs.clone(), webhooks.clone(), stop.clone());
+            let origin = address.origin();
+            let service_of_openai = service_of_page.clone();
+            let metrics = metrics::router(service_of_page.clone(), programs.clone());
+            let openai = OpenAiState { service: service_of_openai, access: programs, origin, stop: stop.clone() };
             let access = PageAccess::new(token, address, users);
             let page = page::router(service_of_page, access, stop.clone());
-            Router::new().route_service("/mcp", service).layer(guard).merge(page)
+            let router = Router::new().route_service("/mcp", service).layer(guard);
+            router.merge(api).merge(openai::router(openai)).merge(metrics).merge(page)
         }
         None => Router::new().route_service("/mcp", service).layer(guard),
     };
     let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
     let serving = axum::serve(WaitingListener::of(listener, tls), visitors)
         .with_graceful_shutdown(stop.clone().cancelled_owned());
+    let telling = async {
+        if let Some(service) = &told {
+            webhooks.deliver(service, &stop).await;
+        }
+        // The server goes on, whether or not there is somebody to tell.
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
         ended = serving => ended,
+        () = telling => Ok(()),
         // A stream that a client keeps open does not delay the stop.
         () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
     }
@@ -91,14 +115,14 @@ async fn only_with_token(
 }
 
 /// A request that a web page makes through a browser, which has to know whether the page may read the answer.
-struct CorsRequest {
+pub(crate) struct CorsRequest {
     origin: HeaderValue,
     /// The headers that the page wants to send, in a preflight request.
     headers: Option<HeaderValue>,
 }
 
 impl CorsRequest {
-    fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let origin = headers.get(header::ORIGIN)?.clone();
         Some(Self { origin, headers: headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned() })
     }
@@ -106,7 +130,7 @@ impl CorsRequest {
 
 /// Adds the CORS headers, so that a page gets the answer. The inner service has already decided whether the page may
 /// make the request: for a page that is not allowed, nothing is done and nothing is added.
-fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
+pub(crate) fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
     let Some(CorsRequest { origin, headers }) = page else { return response };
     if response.status() == StatusCode::FORBIDDEN {
         return response;
@@ -119,7 +143,7 @@ fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
     say(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     say(header::VARY, HeaderValue::from_static("Origin"));
     if is_beforehand {
-        say(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+        say(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
         say(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         // Newer browsers ask in addition before a page of the web may reach this machine.
         say(HeaderName::from_static("access-control-allow-private-network"), HeaderValue::from_static("true"));
@@ -127,7 +151,10 @@ fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
             say(header::ACCESS_CONTROL_ALLOW_HEADERS, headers);
         }
     } else {
-        say(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate"));
+        say(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("Location, Mcp-Session-Id, WWW-Authenticate"),
+        );
     }
     response
 }

@@ -18,6 +18,7 @@
 //! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs`, `doctor.rs` | what runs have around them |
 //! | `actions.rs`, `fork.rs` | the forms of a run; `/runs/ID/fork` |
 //! | `plan_page.rs`, `plan_draft.rs` | `/runs/ID/plan`: a plan changed before it is carried out |
+//! | `export_page.rs`, `run_source.rs` | a run as one file; where a page of a run gets what its history does not hold |
 //! | `inbox.rs` | `/inbox`: questions and approvals of all runs |
 //! | `new_run.rs`, `uploads.rs` | `/new`: a goal, and files that come with it |
 //!
@@ -34,6 +35,7 @@ mod compare;
 mod doctor;
 mod enter;
 mod events;
+mod export_page;
 mod failure;
 mod fork;
 mod inbox;
@@ -52,12 +54,14 @@ mod plan_page;
 mod questions;
 mod relations;
 mod run_page;
+mod run_source;
+mod schedules;
 mod sessions;
 mod settings;
 mod steps;
 mod stream;
 mod tools;
-mod uploads;
+pub(crate) mod uploads;
 mod visitor;
 mod visitor_response;
 mod waits;
@@ -74,6 +78,7 @@ use updraft_workbench::UpdraftService;
 
 pub use access::PageAccess;
 pub use address::PageAddress;
+pub use export_page::run_as_html;
 
 /// Most bytes of a form with files: a little more than the files may have.
 const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
@@ -112,6 +117,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/tools/{name}", get(tools::show).post(tools::call))
         .route("/settings", get(settings::show))
         .route("/doctor", get(doctor::show))
+        .route("/schedules", get(schedules::show))
         .route("/users", get(people::show).post(people::change))
         .route(
             "/runs/{id}/plan",

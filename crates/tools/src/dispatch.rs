@@ -15,6 +15,7 @@ use updraft_run::{
 use updraft_workspace::Place;
 
 use crate::change_tracker::ChangeWitness;
+use crate::hooks;
 use crate::limits::ToolLimits;
 use crate::registry::{Registry, RegistryEntry};
 use crate::tool::{CallContext, Tool, ToolSource};
@@ -159,10 +160,14 @@ impl Dispatcher {
         let fitted = self.truncate_reply(from_outside(&entry, reply));
         let called = CallResult { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
-        match edit {
+        let called = match edit {
             Some(edit) => self.with_checks(edit, called, registry.checks(), cx).await,
             None => called,
+        };
+        if !is_of_run(&entry) {
+            Box::pin(hooks::after_call(registry.hooks(), call, &called.reply, cx)).await;
         }
+        called
     }
 
     /// Releases what tools hold for a run that is over, or for all runs.

@@ -1,6 +1,6 @@
 //! Guardrails: checks of what goes into a run, of each call before it is made, and of what agents answer.
 //!
-//! A check is a rule that a model judges, a function of the user's, or built in: secrets, length, words, a schema, citations.
+//! A check is a rule that a model judges, a function or a program (a hook) of the user's, or built in: secrets, length, words, a schema, citations.
 //! Nothing that a guardrail stands before begins until it has answered.
 
 mod secrets;
@@ -8,8 +8,9 @@ mod secrets;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use updraft_run::{Failure, FailureKind, Inquiry, Reply, ToolCall};
+use updraft_run::{Failure, FailureKind, HOOKS_PASSED, Inquiry, Reply, ToolCall};
 
+use crate::hooks::{Hook, HookAnswer};
 use crate::schema::Schema;
 use crate::tool::{CallContext, Consultation, Tool};
 
@@ -57,6 +58,8 @@ pub enum GuardCheck {
     Schema(Arc<Schema>),
     /// What it cites is in the sources that were read. The run has checked that already.
     Citations,
+    /// A program of the user's has nothing against a call.
+    Hook(Arc<Hook>),
     /// A function of the user's finds nothing.
     Function(Arc<dyn Tool>),
     /// Its file cannot be used for this reason, so nothing passes.
@@ -93,6 +96,8 @@ pub(crate) struct GuardSubject<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GuardFinding {
     pub(crate) guardrail: String,
+    /// Whether it is a program that is called before calls.
+    pub(crate) is_hook: bool,
     pub(crate) action: GuardAction,
     pub(crate) why: String,
 }
@@ -124,7 +129,7 @@ impl Guardrails {
         subject: &GuardSubject<'_>,
         cx: &CallContext,
     ) -> Option<GuardFinding> {
-        self.first(point, subject, cx).await
+        self.first(point, subject, cx, false).await
     }
 
     /// The failure of a call that a guardrail does not let pass.
@@ -132,18 +137,36 @@ impl Guardrails {
         if !self.stand_at(GuardPoint::Call) {
             return None;
         }
+        // What an earlier attempt at this call was told by hooks is in the journal.
+        let passed = format!("{HOOKS_PASSED}{}", call.id);
+        let is_known = |handle: &String| *handle == passed || !handle.starts_with(HOOKS_PASSED);
+        let known = cx.around.handle.as_ref().is_some_and(is_known);
         let text = format!("{} {}", call.name, call.args);
         let subject = GuardSubject { text: &text, call: Some(call), false_citations: &[] };
-        let found = self.first(GuardPoint::Call, &subject, cx).await?;
-        let GuardFinding { guardrail, action, why } = found;
-        let kind = if action == GuardAction::Stop { FailureKind::Guardrail } else { FailureKind::Security };
-        Some(Failure::new(kind, format!("the guardrail `{guardrail}` does not allow this call: {why}")))
+        let Some(found) = self.first(GuardPoint::Call, &subject, cx, known).await else {
+            let has_asked =
+                self.0.iter().any(|one| matches!(&one.check, GuardCheck::Hook(hook) if hook.concerns(&call.name)));
+            if let Some(caller) = cx.around.caller.as_ref().filter(|_| has_asked && !known) {
+                caller.note(passed).await;
+            }
+            return None;
+        };
+        let kind = if found.action == GuardAction::Stop { FailureKind::Guardrail } else { FailureKind::Security };
+        Some(Failure::new(kind, format!("{} does not allow this call: {}", found.who(), found.why)))
     }
 
-    async fn first(&self, point: GuardPoint, subject: &GuardSubject<'_>, cx: &CallContext) -> Option<GuardFinding> {
+    /// The first thing that is found; hooks are not called if what they said is known.
+    async fn first(
+        &self,
+        point: GuardPoint,
+        subject: &GuardSubject<'_>,
+        cx: &CallContext,
+        hooks_known: bool,
+    ) -> Option<GuardFinding> {
         let concerns = |one: &&Guardrail| {
             let is_meant = subject.call.is_none_or(|call| one.tools.is_empty() || one.tools.contains(&call.name));
-            one.points.contains(&point) && is_meant
+            let is_known = hooks_known && matches!(one.check, GuardCheck::Hook(_));
+            one.points.contains(&point) && is_meant && !is_known
         };
         for one in self.0.iter().filter(concerns) {
             let (action, why) = match one.finding(point, subject, cx).await {
@@ -152,7 +175,8 @@ impl Guardrails {
                 // A guardrail that cannot answer lets nothing pass.
                 Err(why) => (one.action, format!("it could not be checked: {why}")),
             };
-            let found = GuardFinding { guardrail: one.name.clone(), action, why };
+            let is_hook = matches!(one.check, GuardCheck::Hook(_));
+            let found = GuardFinding { guardrail: one.name.clone(), is_hook, action, why };
             // About goals and answers the run asks, and waits without a process.
             if action == GuardAction::Ask && point == GuardPoint::Call && found.is_let_pass(cx).await {
                 continue;
@@ -199,17 +223,30 @@ impl Guardrail {
                 faults => plain(format!("it cites what was not read: {}", faults.join("; "))),
             },
             GuardCheck::Unusable(why) => Err(why.clone()),
+            GuardCheck::Hook(hook) => match call {
+                Some(call) => Box::pin(hook.judge(call, cx)).await.map(|answer| match answer {
+                    HookAnswer::Pass => None,
+                    HookAnswer::Deny(why) => Some((None, why)),
+                    HookAnswer::Ask(why) => Some((Some(GuardAction::Ask), why)),
+                }),
+                None => Ok(None),
+            },
             GuardCheck::Function(tool) => by_function(tool.as_ref(), point, text, call, cx).await,
         }
     }
 }
 
 impl GuardFinding {
+    /// Who found it, in words.
+    fn who(&self) -> String {
+        format!("the {} `{}`", if self.is_hook { "hook" } else { "guardrail" }, self.guardrail)
+    }
+
     /// Asks a person whether a call may be made.
     async fn is_let_pass(&self, cx: &CallContext) -> bool {
         let Some(caller) = &cx.around.caller else { return false };
         let inquiry = Inquiry {
-            from: format!("the guardrail `{}`", self.guardrail),
+            from: self.who(),
             text: format!("{}. Make this call all the same?", self.why),
             key: Some(format!("{}:{}", self.guardrail, self.why)),
             ..Inquiry::default()

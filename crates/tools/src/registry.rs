@@ -13,6 +13,7 @@ use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
 use crate::error::Error;
 use crate::guardrails::Guardrails;
+use crate::hooks::Hook;
 use crate::limits::ToolLimits;
 use crate::memory_access::MemoryAccess;
 use crate::schema::Schema;
@@ -36,6 +37,8 @@ pub struct Registry {
     guardrails: Guardrails,
     /// Commands that are run after an agent has edited files.
     checks: Vec<String>,
+    /// Programs that are told about calls that have ended.
+    hooks: Arc<Vec<Hook>>,
 }
 
 #[derive(Clone)]
@@ -163,6 +166,16 @@ impl Registry {
     #[must_use]
     pub fn with_checks(self, checks: Vec<String>) -> Self {
         Self { checks, ..self }
+    }
+
+    /// Sets the programs that are told about calls that have ended.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Vec<Hook>) -> Self {
+        Self { hooks: Arc::new(hooks), ..self }
+    }
+
+    pub(crate) fn hooks(&self) -> &[Hook] {
+        &self.hooks
     }
 
     pub(crate) fn checks(&self) -> &[String] {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use updraft_run::{
     BlobRef, EffectClass, EffectFacts, Failure, Inquiry, PreparedCall, ReadRules, RecoveryOutcome, Reply, ToolCall,
-    ToolSpec,
+    ToolSpec, TraceParent,
 };
 use updraft_workspace::{Place, hash};
 
@@ -251,6 +251,8 @@ pub struct RunContext {
     pub reaches_outside: bool,
     /// Where text from outside came from that could be in the arguments; empty if they are the user's own words.
     pub origins: Vec<String>,
+    /// The place of the call in a trace, for servers to continue.
+    pub trace: Option<TraceParent>,
     /// Reads the step's turns that a summary has replaced.
     pub earlier: Option<Arc<ReadEarlierTurns>>,
     /// The handle that an earlier attempt at this call recorded to find its work again.

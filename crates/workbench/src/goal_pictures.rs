@@ -28,6 +28,26 @@ pub fn pictures_among(files: &[String], workspace: &Path) -> Result<(Vec<Picture
     Ok((pictures, bytes))
 }
 
+/// Pictures that were sent with their names, and their bytes.
+pub(crate) fn pictures_of(sent: Vec<(String, Vec<u8>)>) -> Result<(Vec<PictureRef>, Vec<Vec<u8>>), Fault> {
+    let (mut pictures, mut all) = (Vec::new(), Vec::new());
+    for (name, bytes) in sent {
+        let mime = mime_of(&bytes).ok_or_else(|| {
+            Fault::usage(format!("`{name}` is no picture that models take")).hint("send PNG, JPEG, WebP or GIF")
+        })?;
+        if bytes.len() as u64 > LARGEST_PICTURE {
+            return Err(Fault::usage(format!("the picture `{name}` is larger than {LARGEST_PICTURE} bytes")));
+        }
+        let blob = BlobRef { hash: updraft_journal::Blob::new(bytes.clone()).hash(), len: bytes.len() as u64 };
+        pictures.push(PictureRef { name, mime: mime.to_owned(), blob });
+        all.push(bytes);
+    }
+    if all.iter().map(Vec::len).sum::<usize>() as u64 > MOST {
+        return Err(Fault::usage(format!("the pictures have more than {MOST} bytes in total")));
+    }
+    Ok((pictures, all))
+}
+
 /// A file that is a picture, and its bytes.
 fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>, Fault> {
     let path = workspace.join(file);

@@ -3,13 +3,16 @@
 //! Everything here is a function of the run's first events, so the past can be shown like the present. A position is the
 //! number of the last event that counts.
 
+mod archive;
 mod entries;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use updraft_run::{Effect, EffectAddress, EffectKind, Event, Record, Reply, Run, StepId, Timestamp};
+use updraft_run::{Effect, EffectAddress, EffectKind, Event, Record, Reply, Run, RunId, StepId, Timestamp};
 
+pub use archive::RunArchive;
+pub(crate) use archive::diff_in;
 pub use entries::{AnswerEntry, CallEntry, EntryKind, HistoryEntry, PlanEntry, QuestionEntry, StepTimes, VisitTimes};
 
 /// A run and its history up to a position.
@@ -81,6 +84,19 @@ impl RunHistory {
     /// What happened, in order.
     pub fn entries(&self) -> &[HistoryEntry] {
         &self.entries
+    }
+
+    /// The entry of an effect.
+    pub fn entry_at(&self, id: &EffectAddress) -> Option<&HistoryEntry> {
+        self.entries.get(*self.places.get(id)?)
+    }
+
+    /// The run that this one is a copy of, if it is.
+    pub fn forked_from(&self) -> Option<&RunId> {
+        self.entries.iter().rev().find_map(|entry| match &entry.kind {
+            EntryKind::Forked { from, .. } => Some(from),
+            _ => None,
+        })
     }
 
     /// When each step was at work.

@@ -9,6 +9,7 @@
 //! | `workbench.rs` | the workbench of one folder: `open`, and the parts that runs share |
 //! | `start.rs`, `goal_pictures.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
 //! | `outlook.rs`, `repeat.rs` | what a plan will use and cost; which results of a run are kept when it is repeated |
+//! | `recipes.rs`, `schedules.rs` | goals and plans with parameters, as files; runs that begin by themselves |
 //! | `doctor.rs` | what works in a folder, what does not, and what to do about it |
 //! | `flags.rs` | settings from the command line, which override all others |
 //! | `notice.rs`, `fault.rs` | messages for the user, and errors |
@@ -19,8 +20,10 @@
 //! | `tools.rs`, `dropins.rs` | the tools of a workspace, and rules that name them |
 //! | `servers.rs` and `servers/` | which MCP servers are configured, and what they are given |
 //! | `agents.rs` | agents and prompts |
+//! | `guardrails.rs`, `hooks.rs` | checks of goals, calls and answers; programs that are called at events |
 //! | `knowledge.rs` | the index of a workspace's files |
 //! | `history.rs` and `history/` | a run as people read it, up to one position of its journal |
+//! | `observe.rs` and `observe/` | what operators see of runs: metrics |
 //! | `journal.rs` | opening the journal, and finding runs by the names people type |
 //! | `service.rs` and `service/` | the service that other programs use: runs, files, conversations |
 
@@ -36,16 +39,20 @@ mod fork;
 mod goal_pictures;
 mod guardrails;
 pub mod history;
+mod hooks;
 pub mod journal;
 pub mod knowledge;
 mod list_file;
 pub mod memory;
 pub mod model_access;
 mod notice;
+pub mod observe;
 mod outlook;
+pub mod recipes;
 mod repeat;
 mod resume;
 pub mod sandbox_probe;
+pub mod schedules;
 mod search_access;
 pub mod servers;
 pub mod service;

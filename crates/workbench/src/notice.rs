@@ -34,8 +34,24 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// Why traces are not sent.
+    Telemetry(String),
     /// What of the memory the run is not told.
     Memory(String),
+    /// A hook that failed.
+    Hook {
+        /// Its name.
+        hook: String,
+        /// Why.
+        why: String,
+    },
+    /// What a schedule did or could not do.
+    Schedule {
+        /// Its name.
+        schedule: String,
+        /// What.
+        what: String,
+    },
     /// How a run's rights differ from the current settings.
     Rights(String),
     /// An answer that came too late: the call that asked was interrupted, and is not made again.
@@ -55,7 +71,10 @@ impl fmt::Display for Notice {
             Notice::Unused(at) => {
                 write!(f, "the answer to {at} is not used: the call that asked was interrupted, and is not made again")
             }
+            Notice::Hook { hook, why } => write!(f, "the hook `{hook}` failed: {why}"),
+            Notice::Schedule { schedule, what } => write!(f, "schedule `{schedule}`: {what}"),
             Notice::Memory(text) => write!(f, "memory: {text}"),
+            Notice::Telemetry(text) => write!(f, "telemetry: {text}"),
             Notice::Ignored(text) | Notice::Tools(text) | Notice::Waiting(text) | Notice::Rights(text) => {
                 f.write_str(text)
             }

@@ -10,7 +10,12 @@
 //! | `files.rs`, `added_files.rs`, `search.rs` | the workspace's files: read whole and listed; added; used through tools, and searched |
 //! | `broadcast.rs` | sends what happens in runs to listeners |
 //! | `run_list.rs`, `figures.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
-//! | `surroundings.rs`, `server_cards.rs`, `ingestion.rs` | tools, servers, memories, documents and keys, for people |
+//! | `gauges.rs` | how many runs there are, by status, and who watches them |
+//! | `event_tail.rs` | the events of a run for programs, from any place on |
+//! | `surroundings.rs`, `server_cards.rs`, `model_cards.rs`, `ingestion.rs` | tools, servers, models, memories, documents and keys, for people |
+//! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
+//! | `scheduler.rs` | begins the runs of schedules when they are due |
+//! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
 mod added_files;
@@ -18,16 +23,25 @@ mod broadcast;
 mod control;
 mod conversations;
 mod drive_thread;
+mod event_tail;
 mod feeds;
 mod figures;
 mod files;
 mod forks;
+mod gauges;
 mod ingestion;
 mod inspection;
+mod model_cards;
+mod moments;
+mod notes;
 mod orders;
+mod outbox;
+mod program_orders;
 mod reached_limit;
+mod request_keys;
 mod run_list;
 mod runs;
+mod scheduler;
 mod search;
 mod server_cards;
 mod service_types;
@@ -44,14 +58,20 @@ use updraft_tools::{Place, Workspace};
 use broadcast::RunBroadcast;
 pub use control::CLIENT;
 pub use conversations::Conversations;
+pub use event_tail::{EventTail, TailItem};
 pub use feeds::{LiveText, LiveTextKind, RunFeed};
 pub use figures::RunFigures;
 pub use forks::{ForkChoices, ForkOrder};
 use ingestion::IngestionState;
 pub use ingestion::{Ingestion, IngestionPhase, IngestionResult};
 pub use inspection::NumberedEvent;
-pub use orders::{AgentChoice, RunOrder};
+pub use model_cards::ProviderCard;
+pub use moments::{MomentReader, NumberedMoment, RunMoment};
+pub use orders::{AgentChoice, OrderFace, RunOrder};
+pub use outbox::{WebhookMessage, WebhookOutbox};
+pub use program_orders::ProgramOrder;
 pub use reached_limit::ReachedLimit;
+pub use request_keys::KeyedRun;
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
 pub(crate) use runs::ENTRY_POINT;
 pub use runs::LiveRuns;
@@ -70,6 +90,7 @@ use crate::flags::Flags;
 use crate::folders::AppFolders;
 use crate::knowledge;
 use crate::notice::Tell;
+use crate::observe::{MetricsText, RunMetrics};
 use crate::settings::WorkspaceSettings;
 use crate::workbench::{RunCallbacks, Workbench};
 
@@ -82,6 +103,7 @@ pub struct UpdraftService {
     pub files: Arc<WorkspaceFiles>,
     /// Questions whose answers clients wait for.
     pub conversations: Conversations,
+    metrics: RunMetrics,
 }
 
 impl UpdraftService {
@@ -116,15 +138,23 @@ impl UpdraftService {
             ingestion: IngestionState::default(),
         };
         let runs = LiveRuns::new(bench, engine, stop.clone(), heard.feeds.clone())?;
+        let metrics = heard.metrics.clone();
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
         conversations.sweep(limits.sweep, stop);
         let left = runs.recover().await?;
-        Ok((Self { runs, files: Arc::new(files), conversations }, left))
+        Ok((Self { runs, files: Arc::new(files), conversations, metrics }, left))
     }
 
     /// The settings it was opened with.
     pub fn settings(&self) -> &WorkspaceSettings {
         self.runs.settings()
+    }
+
+    /// Writes the metrics of its runs. Blocks on the disk.
+    pub fn write_metrics(&self, text: &mut MetricsText) -> Result<(), Fault> {
+        self.runs.write_gauges(text)?;
+        self.metrics.write(text);
+        Ok(())
     }
 
     /// Waits until the runs have stopped, which they do when `stop` is cancelled, and closes the journal. Unfinished

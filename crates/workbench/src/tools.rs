@@ -12,7 +12,7 @@ use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Guardra
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confinement, dropins, guardrails, knowledge, memory, search_access, skills};
+use crate::{confinement, dropins, guardrails, hooks, knowledge, memory, search_access, skills};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -65,8 +65,11 @@ pub(crate) async fn registry(
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let mut listing =
         dropins::of(folders, workspace, settings, confinement.clone()).register(&mut registry, look).await;
-    let (guardrails, faults) = guardrails::load(folders, workspace, settings, confinement, look).await;
+    let hooks = hooks::all(settings, &confinement);
+    let (mut guardrails, faults) = guardrails::load(folders, workspace, settings, confinement, look).await;
     listing.files.extend(faults);
+    guardrails.extend(hooks::guardrails(&hooks));
+    let registry = registry.with_hooks(hooks);
     let registry = if guardrails.is_empty() { registry } else { registry.with_guardrails(Guardrails::new(guardrails)) };
     Ok((registry, listing))
 }

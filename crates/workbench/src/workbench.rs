@@ -1,10 +1,12 @@
 //! The workbench of one folder: its settings, its trust, and the parts that its runs share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerformer, RunWatcher};
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
@@ -15,10 +17,15 @@ use updraft_tools::Dispatcher;
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::folders::AppFolders;
+use crate::hooks::HookWatcher;
 use crate::notice::{Notice, Tell};
+use crate::observe::log_files::RunLogFiles;
+use crate::observe::run_follower::{FollowedRuns, RunFollower, RunOutputs};
+use crate::observe::trace_exporter::TraceExporter;
+use crate::observe::trace_target::TraceTarget;
 use crate::servers::{self, WantedTools};
 use crate::settings::WorkspaceSettings;
-use crate::{agents, confinement, journal, model_access, tools};
+use crate::{agents, confinement, folders, hooks, journal, model_access, time_format, tools};
 
 /// Callbacks and the stop signal for the runs of a workbench.
 #[derive(Clone)]
@@ -59,6 +66,10 @@ pub struct Workbench {
     level: OnceCell<Level>,
     equipment: OnceCell<RunEquipment>,
     left_out_told: Once,
+    /// Hooks that were called and have not ended.
+    hooks_under_way: TaskTracker,
+    /// Follows runs for traces and logs, if they are wanted.
+    follower: Mutex<Option<Arc<RunFollower>>>,
     /// The mode of the settings, while the tools are held to reading because no plan is approved.
     held: Option<ApprovalMode>,
 }
@@ -114,6 +125,8 @@ impl Workbench {
             level: OnceCell::new(),
             equipment: OnceCell::new(),
             left_out_told: Once::new(),
+            hooks_under_way: TaskTracker::new(),
+            follower: Mutex::default(),
             held: None,
         }
     }
@@ -226,9 +239,59 @@ impl Workbench {
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
             hands = hands.with_model(spec, model.clone());
         }
-        let (watch, marks) = (Arc::clone(&self.attendance.watch), Some(tools::marks(&self.folders)));
-        let options = EngineOptions { watch, stop, marks, ..EngineOptions::default() };
+        let (mut watch, marks) = (self.watcher(), Some(tools::marks(&self.folders)));
+        let follower = self.follower()?;
+        if let Some(follower) = &follower {
+            watch = Arc::new(FollowedRuns { inner: watch, follower: Arc::clone(follower) });
+        }
+        let options = EngineOptions {
+            watch,
+            stop,
+            marks,
+            traces: follower.is_some_and(|follower| follower.sends_traces()),
+            ..EngineOptions::default()
+        };
         Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))
+    }
+
+    /// Who follows runs for traces and logs, if they are wanted. A setting that cannot be used is said, and nothing is
+    /// sent.
+    fn follower(&self) -> Result<Option<Arc<RunFollower>>, Fault> {
+        let mut known = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_some() {
+            return Ok(known.clone());
+        }
+        let effective = &self.settings.effective;
+        let target = TraceTarget::of(&effective.telemetry, &folders::set).unwrap_or_else(|why| {
+            self.tell(Notice::Telemetry(format!("traces are not sent: {why}")));
+            None
+        });
+        let logs = effective.run_logs.options();
+        if target.is_none() && logs.is_none() {
+            return Ok(None);
+        }
+        let journal = self.journal()?.clone();
+        let begun = SystemTime::UNIX_EPOCH + Duration::from_millis(time_format::now().0.try_into().unwrap_or_default());
+        let logs = logs.map(|options| RunLogFiles::new(&self.folders, options, journal.clone(), begun));
+        let start = || {
+            let traces = target.map(|target| TraceExporter::new(target, &self.access.http)).transpose()?;
+            RunFollower::start(journal, RunOutputs { traces, logs })
+        };
+        let started = start().map_err(|error| Fault::failed(format!("runs cannot be followed for traces: {error}")))?;
+        *known = Some(Arc::new(started));
+        Ok(known.clone())
+    }
+
+    /// Who is told what happens in runs: the hooks, and whoever opened this.
+    fn watcher(&self) -> Arc<dyn RunWatcher> {
+        let inner = Arc::clone(&self.attendance.watch);
+        let confinement = confinement::confinement(&self.folders, &self.settings);
+        let hooks = hooks::all(&self.settings, &confinement);
+        if !HookWatcher::is_needed(&hooks) {
+            return inner;
+        }
+        let (workspace, tell) = (self.folder.clone(), Arc::clone(&self.attendance.tell));
+        Arc::new(HookWatcher { inner, hooks, workspace, under_way: self.hooks_under_way.clone(), tell })
     }
 
     /// The engine with all tools.
@@ -290,8 +353,14 @@ impl Workbench {
         Ok(())
     }
 
-    /// Stops the MCP servers and what else tools hold. The journal stays open, since others may use it.
+    /// Waits for hooks, and stops the MCP servers and what else tools hold. The journal stays open, since others may use it.
     pub async fn close(&self) {
+        let follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(follower) = follower {
+            follower.finish().await;
+        }
+        self.hooks_under_way.close();
+        self.hooks_under_way.wait().await;
         if let Some(kit) = self.equipment.get() {
             kit.servers.close().await;
             kit.dispatcher.release(None).await;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-pub(crate) const USAGE: &str = "\
+pub(super) const USAGE: &str = "\
 usage: cargo xtask package KIND --binary PATH --out DIR [--manual-from PATH] [--level 0-9]
 
   KIND           archive, wheel, npm, deb, or all; several with commas

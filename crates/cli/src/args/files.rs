@@ -12,6 +12,8 @@ pub(crate) enum ExportFormat {
     NodeLink,
     /// A document for people
     Markdown,
+    /// One HTML file for people: graph, timeline, steps, calls and answer, without network and scripts
+    Html,
     /// The conversation up to this run, as `agent_memory.json` of other programs (`MEMORY_FILE` reads it)
     Memory,
 }
@@ -37,6 +39,9 @@ pub(crate) struct ExportArgs {
     /// The file format
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: ExportFormat,
+    /// Write one HTML file for people; the same as --format html, to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["all", "format", "out"])]
+    pub(crate) html: Option<PathBuf>,
     /// For node-link data: the name of the list of edges; older NetworkX reads `links`, newer `edges`
     #[arg(long, value_enum, default_value = "both", value_name = "NAME")]
     pub(crate) edges: EdgeNames,

@@ -89,6 +89,21 @@ pub(crate) struct EventsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    #[command(flatten)]
+    pub(crate) run: RunOrNewest,
+    /// Show plans, reasoning, answers and judgements instead (reasoning.log)
+    #[arg(long)]
+    pub(crate) reasoning: bool,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write every prompt and response to files in this folder: TIME_AGENT_prompt.txt, TIME_AGENT_response.txt
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["reasoning", "json"])]
+    pub(crate) prompts: Option<std::path::PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) run: RunOrNewest,
@@ -215,4 +230,16 @@ pub(crate) struct DenyArgs {
     /// A reason for the agent
     #[arg(long, value_name = "WHY", default_value = "")]
     pub(crate) because: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    pub(crate) run: RunOrNewest,
+    /// Treat differences as an error, even in a journal of another version
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }

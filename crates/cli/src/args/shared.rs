@@ -98,6 +98,12 @@ pub(super) fn variable(text: &str) -> Result<(String, serde_json::Value), String
     Ok((name.trim().to_owned(), value))
 }
 
+/// Parses `NAME=VALUE`, which stays text.
+pub(super) fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, for instance days=7")?;
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
+
 fn dollars(text: &str) -> Result<Cost, String> {
     let number = text.trim().trim_start_matches('$').parse::<f64>();
     let amount = number.ok().filter(|amount| amount.is_finite() && (0.0..=1e9).contains(amount));

@@ -31,7 +31,7 @@ pub(super) fn detach(folders: &AppFolders, args: &args::RunArgs, text: &str, wor
         .stderr(errors)
         .spawn()
         .map_err(|error| CliError::failed(format!("could not start a background process: {error}")))?;
-    if let Some(mut stdin) = child.stdin.take() {
+    if let Some(mut stdin) = child.stdin.take().filter(|_| args.recipe.is_none()) {
         // If the process ended at once, its log says why.
         let _ = stdin.write_all(text.as_bytes());
     }
@@ -53,7 +53,14 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("could not find this program's executable: {error}")))?;
     let mut command = Command::new(program);
-    command.args(["run", "-", "--id", id.as_str()]).arg("--workspace").arg(workspace);
+    command.args(["run", "--id", id.as_str()]).arg("--workspace").arg(workspace);
+    match &args.recipe {
+        Some(recipe) => _ = command.arg("--recipe").arg(recipe),
+        None => _ = command.arg("-"),
+    }
+    for (name, value) in &args.parameters {
+        command.arg(format!("--param={name}={value}"));
+    }
     for file in &args.file {
         command.arg("--file").arg(file);
     }

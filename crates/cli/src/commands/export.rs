@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use updraft_engine::{EdgeList, RunReport, node_link};
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{ConversationLimits, RunId, Timestamp};
+use updraft_serve::run_as_html;
 use updraft_workbench::Flags;
+use updraft_workbench::history::RunArchive;
 
 use super::markdown;
 use super::run::follow_up::FollowUp;
@@ -26,6 +28,12 @@ pub(crate) fn run(folders: &AppFolders, args: &ExportArgs) -> CliResult {
         let created = journal.head(&id)?.created;
         vec![(id, created)]
     };
+    if let (Some(file), [(id, _)]) = (&args.html, runs.as_slice()) {
+        let page = run_as_html(&RunArchive::read(&journal, id)?);
+        std::fs::write(file, page).map_err(|error| CliError::file("write", file, &error))?;
+        out::line(&file.display().to_string());
+        return Ok(CliExitCode::Done);
+    }
     let Some(folder) = &args.out else {
         let mut out = out::many();
         return runs.iter().try_for_each(|(id, _)| write(&journal, id, args, &mut out)).map(|()| CliExitCode::Done);
@@ -56,6 +64,7 @@ fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: ExportFormat) 
         ExportFormat::Jsonl => "jsonl",
         ExportFormat::NodeLink | ExportFormat::Memory => "json",
         ExportFormat::Markdown => "md",
+        ExportFormat::Html => "html",
     };
     folder.join(time_format::day(created)).join(format!("session_{id}.{extension}"))
 }
@@ -78,6 +87,7 @@ fn write(journal: &Journal, id: &RunId, args: &ExportArgs, to: &mut dyn Write) -
                 .and_then(|()| to.write_all(b"\n"))
         }
         ExportFormat::Memory => to.write_all(FollowUp::after(journal, id).in_json(limits()?).as_bytes()),
+        ExportFormat::Html => to.write_all(run_as_html(&RunArchive::read(journal, id)?).as_bytes()),
         ExportFormat::Markdown => to.write_all(markdown::of(&RunReport::of(journal, id)?).as_bytes()),
     };
     match written.and_then(|()| to.flush()) {

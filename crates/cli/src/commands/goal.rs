@@ -33,7 +33,8 @@ pub(super) fn text(given: &str) -> Result<String, CliError> {
     sensible(text)
 }
 
-fn sensible(text: String) -> Result<String, CliError> {
+/// The text of a goal, unless it cannot be one.
+pub(super) fn sensible(text: String) -> Result<String, CliError> {
     if text.trim().is_empty() {
         return Err(CliError::usage("the goal is empty; say what you want done")
             .hint("updraft run \"What does this project do?\""));
@@ -56,7 +57,7 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
         Some(_) if plan.is_some() => RunMode::Given,
         Some(agent) => RunMode::Agent(agent.clone()),
         None if args.swarm => RunMode::Swarm,
-        None if args.plan.is_some() => RunMode::Given,
+        None if args.plan.is_some() || args.given_plan.is_some() => RunMode::Given,
         None => RunMode::Plan,
     };
     let variables = args.variables.iter().cloned().collect();
@@ -121,6 +122,11 @@ pub(super) fn plan(file: &Path) -> Result<PlanFile, CliError> {
     opened.take(LONGEST_PLAN).read_to_string(&mut text).map_err(|error| cannot(&error))?;
     let value: serde_json::Value = serde_json::from_str(&text)
         .map_err(|error| cannot(&error).hint(format!("`updraft json repair < {shown}` may repair it")))?;
-    let (graph, faults) = Graph::read_what_can_be(&value);
-    Ok(PlanFile { graph, requirements: Requirement::all_in(&value), faults })
+    Ok(plan_in(&value))
+}
+
+/// The plan in a value.
+pub(super) fn plan_in(value: &serde_json::Value) -> PlanFile {
+    let (graph, faults) = Graph::read_what_can_be(value);
+    PlanFile { graph, requirements: Requirement::all_in(value), faults }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{RunId, Timestamp};
 use updraft_sandbox::StagedChanges;
+use updraft_workbench::observe::{prune_logs, remove_logs};
 use updraft_workbench::service::sweep_conversations;
 
 use super::{stdin, undo};
@@ -33,11 +34,12 @@ pub(crate) fn rm(folders: &AppFolders, args: &RmArgs) -> CliResult {
     })
 }
 
-/// Removes what was kept to undo the run, and copies of the workspace that its candidates left.
+/// Removes what was kept to undo the run, copies of the workspace that its candidates left, and its logs.
 fn forget_undos(folders: &AppFolders, id: &RunId) {
     // Usually there is nothing; leftovers do no harm.
     let _ = std::fs::remove_dir_all(undo::records(folders).join(id.as_str()));
     let _ = std::fs::remove_dir_all(updraft_workbench::tools::copies_of(folders, id));
+    remove_logs(folders, id);
 }
 
 async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliError> {
@@ -57,6 +59,7 @@ pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
     // What commands have left that were interrupted while their changes were moved into the workspace.
     let left = StagedChanges::prune(&folders.state.join("staged"), moment, args.dry_run);
     let pasted = prune_pasted(folders, moment, args.dry_run);
+    let logs = prune_logs(folders, moment, args.dry_run);
     let Some(journal) = journal::open_if_there(folders)? else {
         out::note("removed 0 runs");
         return Ok(CliExitCode::Done);
@@ -67,7 +70,7 @@ pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
         for run in &old {
             out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80)));
         }
-        for file in left.iter().chain(&pasted) {
+        for file in left.iter().chain(&pasted).chain(&logs) {
             out::line(&file.display().to_string());
         }
         return Ok(CliExitCode::Done);
@@ -92,6 +95,9 @@ pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
         }
         if !pasted.is_empty() {
             out::note(&format!("removed {}", count(pasted.len() as u64, "pasted picture")));
+        }
+        if !logs.is_empty() {
+            out::note(&format!("removed the logs of {}", count(logs.len() as u64, "run")));
         }
         Ok(CliExitCode::Done)
     })

@@ -3,7 +3,7 @@
 use updraft_run::{RunId, RunMode};
 use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
 
-use super::{detach, goal, plan_table, resume, stdin};
+use super::{detach, goal, plan_table, recipes, resume, stdin};
 use crate::args;
 use crate::drive_run::{self, DriveOutcome};
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -25,14 +25,18 @@ pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
         #[cfg(unix)]
         let _ = rustix::process::setsid();
     }
-    let text = goal::text(&args.goal)?;
     let folder = folders::workspace(args.workspace.as_deref())?;
+    let typed = args.recipe.is_some().then(|| args.clone());
+    let text = match &typed {
+        Some(_) => recipes::prepare(folders, &folder, &mut args)?,
+        None => goal::text(&args.goal)?,
+    };
     stdin::add_stdin(&mut args, &folder)?;
     let follow_up = args.continues.then(|| FollowUp::find(folders, &folder)).transpose()?;
     if args.detach {
         let bench = Workbench::open(folders, &folder, flags(&args), RunCallbacks::default())?;
         check(&bench, &args, &text, None, follow_up)?;
-        return detach::detach(folders, &args, &text, &folder);
+        return detach::detach(folders, typed.as_ref().unwrap_or(&args), &text, &folder);
     }
     let id = match &args.id {
         Some(id) => RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?,
@@ -131,7 +135,10 @@ fn check(
     usual: Option<&str>,
     follow_up: Option<FollowUp>,
 ) -> Result<NewGoal, CliError> {
-    let file = args.plan.as_deref().map(goal::plan).transpose()?;
+    let file = match &args.given_plan {
+        Some(plan) => Some(goal::plan_in(plan)),
+        None => args.plan.as_deref().map(goal::plan).transpose()?,
+    };
     let mut new = goal::goal(args, text.to_owned(), &bench.folder)?;
     if let Some(usual) = usual.filter(|_| new.goal.mode == RunMode::Plan) {
         new.goal.mode = RunMode::Agent(usual.to_owned());

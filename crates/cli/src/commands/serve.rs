@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use updraft_serve::{HttpHost, PageAddress, TlsIdentity};
+use updraft_serve::{HttpHost, PageAddress, TlsIdentity, Webhooks};
 
 use super::{open, service, users};
 use crate::args::{HttpAccessFlags, ServeArgs, ServeCommand, ServedRunFlags};
@@ -56,6 +56,7 @@ pub(super) async fn over_http(
     }
     if page {
         open::announce(folders, &place, &opened.token)?;
+        opened.service.runs.keep_schedules(service::tell_schedules());
     }
     if let Some(door) = &door {
         let port = door.local_addr().map_or(0, |bound| bound.port());
@@ -69,6 +70,7 @@ pub(super) async fn over_http(
         tls,
         page: page.then(|| opened.service.clone()),
         users: users::file(folders),
+        webhooks: Webhooks::of(&opened.service)?,
         stop: stop.clone(),
     };
     let bridging = async {

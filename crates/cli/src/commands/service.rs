@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
 use updraft_serve::{ServeToken, UpdraftBackend};
-use updraft_workbench::{Flags, Notice, UpdraftService};
+use updraft_workbench::{Flags, Notice, Tell, UpdraftService};
 
 use crate::args::ServedRunFlags;
 use crate::fault::CliError;
@@ -65,6 +65,11 @@ pub(super) async fn open(
     let backend = UpdraftBackend::new(service.clone(), env!("CARGO_PKG_VERSION"));
     let handler = McpHandler::new(Arc::new(backend), &token.key("request state")).map_err(CliError::failed)?;
     Ok(LiveService { service, handler, token, token_file, stop: stop.clone() })
+}
+
+/// Prints what schedules do.
+pub(super) fn tell_schedules() -> Tell {
+    Arc::new(|notice| tell(&notice))
 }
 
 /// Prints notices that concern all runs here. Notices about one run are for the client that started it.

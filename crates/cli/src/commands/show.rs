@@ -80,6 +80,9 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
     if let Some(repeated) = &report.run.earlier_runs().repeated {
         lines.push(format!("  repeats    {}", repeated.of));
     }
+    if let Some(due) = &report.run.goal().due {
+        lines.push(format!("  schedule   {}, due at {}", due.schedule, time_format::date_time(due.at)));
+    }
     if let Some(why) = report.run.planned_instead() {
         lines.push(format!("  planned    one step instead of a plan: {}", out::short(why, 300)));
     }

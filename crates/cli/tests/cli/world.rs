@@ -152,6 +152,13 @@ impl Ran {
         assert!(self.err.contains(text), "expected `{text}` in:\n{}", self.err);
         self
     }
+
+    /// Fails the test unless standard output has this.
+    #[track_caller]
+    pub(crate) fn prints(self, text: &str) -> Self {
+        assert!(self.out.contains(text), "expected `{text}` in:\n{}", self.out);
+        self
+    }
 }
 
 /// A process that is waited for, or killed where a test fails before that.

@@ -175,8 +175,9 @@ impl RunDriver {
         let (attempt, name) = (open.attempt, self.run.consulted(id).unwrap_or_default());
         let must_estimate = matches!(open.funds, Funds::None) && self.run.needs_estimates();
         let from = self.run.on_behalf_of(id);
-        let question =
+        let mut question =
             ask_model::ConsultRequest::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
+        question.trace = self.engine.trace_parent(&self.id, id);
         match self.engine.performer.model(name) {
             Err(error) => {
                 let (id, reply) = (id.clone(), failed(&error));
@@ -282,6 +283,7 @@ impl RunDriver {
             think: step.map(|step| self.run.chosen_thinking(step)).unwrap_or_default(),
             need: step.map(|step| self.run.needed_thinking(step)).unwrap_or_default(),
             attempt: self.attempt(id),
+            trace: self.engine.trace_parent(&self.id, id),
         }
     }
 

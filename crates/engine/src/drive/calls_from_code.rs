@@ -190,6 +190,7 @@ impl RunDriver {
             caller: Some(Arc::new(caller)),
             reaches_outside: self.run.prepared(id).is_some_and(|prepared| prepared.outside),
             origins: self.run.origins_kept_by(id).names().to_vec(),
+            trace: self.engine.trace_parent(&self.id, id),
             earlier: Some(Arc::new(earlier)),
             handle: self.run.open().get(id).and_then(|open| open.handle.clone()).filter(|handle| !handle.is_empty()),
         }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use updraft_run::TraceParent;
 use updraft_sandbox::ReachedHosts;
 use updraft_tools::CallLog;
 
@@ -79,6 +80,8 @@ pub(super) struct CallOptions<'a> {
     /// The idempotency key: the same for every attempt at one call of a run, and different for every other call. `None`
     /// if no tool is called.
     pub(super) key: Option<&'a str>,
+    /// Its place in a trace, which the server may continue.
+    pub(super) trace: Option<TraceParent>,
 }
 
 impl Connection {

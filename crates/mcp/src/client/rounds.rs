@@ -74,6 +74,9 @@ impl CallOptions<'_> {
 /// The field that identifies a call, so that a server can tell a repeated call from a second one.
 const IDEMPOTENCY_KEY: &str = "updraft/idempotency-key";
 
+/// Where a call names its place in a trace: a key that MCP reserves for it.
+const TRACEPARENT: &str = "traceparent";
+
 impl Connection {
     /// Calls a tool, and answers what the server asks meanwhile. If there is a handle, the call is resumed.
     pub(super) async fn call(
@@ -107,6 +110,9 @@ impl Connection {
             let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             if let Some(key) = waiting.key {
                 request.get_meta_mut().insert(IDEMPOTENCY_KEY.into(), key.into());
+            }
+            if let Some(trace) = waiting.trace {
+                request.get_meta_mut().insert(TRACEPARENT.into(), trace.to_string().into());
             }
             let answer = match self.ask(request, waiting).await {
                 Err(Error::Visits { visits, .. }) if !visits.is_empty() => {

@@ -315,7 +315,8 @@ impl Server {
         let start = self.config.patience.start;
         let patience = ServerTimeouts { call: start, longest: start, ..self.config.patience };
         let found = std::sync::Mutex::default();
-        CallOptions { patience, cancel, log: CallLog::default(), asker: None, found, run: "unknown", key: None }
+        let (log, asker, key, trace) = (CallLog::default(), None, None, None);
+        CallOptions { patience, cancel, log, asker, found, run: "unknown", key, trace }
     }
 
     /// Updates the server's state after a call.

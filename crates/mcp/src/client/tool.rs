@@ -85,7 +85,8 @@ impl ServerTool {
         let found = around.handle.as_deref().and_then(CallHandle::read).into();
         let (cancel, log, run) = (&cx.cancel, cx.log.clone(), around.run.as_str());
         let key = Some(cx.key.as_str());
-        let waiting = CallOptions { patience: config.patience, cancel, log, asker, found, run, key };
+        let waiting =
+            CallOptions { patience: config.patience, cancel, log, asker, found, run, key, trace: around.trace };
         let is_repeatable = self.traits.class.is_repeatable();
         let arguments: JsonObject = arguments;
         match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::effect::{Effect, EffectClass, PreparedCall};
+use crate::effect::{Effect, EffectClass, HOOKS_PASSED, PreparedCall};
 use crate::event::{Event, Judgement};
 use crate::goal::{ApprovalMode, Budget, BudgetLimit, ChosenModel, RunSettings};
 use crate::id::{EffectAddress, EffectKind, Millis, RunId, StepId};
@@ -156,7 +156,8 @@ impl Run {
         let interrupted = Event::Interrupted { id: id.clone(), attempt: open.attempt };
         let of_it = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
         // An effect with a handle can be found again, so it is continued, whatever its class.
-        let is_found_again = open.handle.as_ref().is_some_and(|handle| !handle.is_empty());
+        let finds = |handle: &String| !handle.is_empty() && !handle.starts_with(HOOKS_PASSED);
+        let is_found_again = open.handle.as_ref().is_some_and(finds);
         let is_safe =
             is_found_again || self.class_of(id).is_repeatable() || matches!(of_it, Some(RecoveryOutcome::DidNotHappen));
         let may_repeat = is_safe && may_all_repeat(open);

@@ -47,6 +47,12 @@ impl Run {
             && self.replanning.is_none()
             && planner.is_some_and(|planner| planner.state == StepState::Done)
     }
+
+    /// Whether a step must not begin now because the planner is making a plan that may replace it.
+    pub(super) fn waits_for_plan(&self, at: usize) -> bool {
+        let is_planning = self.planner.is_some_and(|planner| !self.steps[planner].has_ended());
+        is_planning && self.steps[at].role == StepRole::Work && !self.steps[at].has_begun()
+    }
 }
 
 /// Fails a step for a reason.

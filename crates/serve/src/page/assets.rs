@@ -27,7 +27,7 @@ macro_rules! styles {
     ($($name:literal)*) => { concat!($(include_str!(concat!("assets/style/", $name, ".css")), "\n"),*) };
 }
 
-const STYLES: &str = styles!(
+pub(super) const STYLES: &str = styles!(
     "values" "base" "frame" "text" "controls" "states" "pieces" "forms" "plan" "surroundings" "sessions" "run" "chat"
     "travel" "steps" "graph" "timeline" "screens"
 );

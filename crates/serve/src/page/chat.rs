@@ -45,7 +45,7 @@ pub(super) fn item(scene: &RunScene<'_>, entry: &HistoryEntry) -> Markup {
     let (class, body) = match &entry.kind {
         EntryKind::Goal { text, files } => ("user", goal(text, files)),
         EntryKind::Told { text } => ("user", html! { div.text { (markdown(text)) } }),
-        EntryKind::Forked { from, at } => ("note", forked(from, *at)),
+        EntryKind::Forked { from, at } => ("note", forked(scene, from, *at)),
         EntryKind::Planned(plan) => ("plan", planned(scene, plan)),
         EntryKind::Answer(answer) => ("model", answered(answer)),
         EntryKind::Call(call) => ("call", called(scene, call)),
@@ -63,7 +63,7 @@ pub(super) fn item(scene: &RunScene<'_>, entry: &HistoryEntry) -> Markup {
                 (words::clock(entry.at))
             }
             (body)
-            @if is_forkable(entry) { (fork_link(scene, entry.changed)) }
+            @if is_forkable(entry) && !scene.source.is_stored() { (fork_link(scene, entry.changed)) }
         }
     }
 }
@@ -114,8 +114,15 @@ fn goal(text: &str, files: &[String]) -> Markup {
     }
 }
 
-fn forked(from: &RunId, at: u64) -> Markup {
-    html! { p { "Forked from " a href={ "/runs/" (from) "?at=" (at) } { (from) } " at event " (at) "." } }
+fn forked(scene: &RunScene<'_>, from: &RunId, at: u64) -> Markup {
+    html! {
+        p {
+            "Forked from "
+            @if scene.source.is_stored() { code { (from) } }
+            @else { a href={ "/runs/" (from) "?at=" (at) } { (from) } }
+            " at event " (at) "."
+        }
+    }
 }
 
 fn planned(scene: &RunScene<'_>, plan: &PlanEntry) -> Markup {
@@ -188,7 +195,7 @@ fn called(scene: &RunScene<'_>, call: &CallEntry) -> Markup {
 
 /// The arguments, the result and the changes of a call.
 pub(super) fn call_details(scene: &RunScene<'_>, call: &CallEntry) -> Markup {
-    let diff = scene.runs.diff_of(call);
+    let diff = scene.source.diff_of(call);
     html! {
         h4 { "Arguments" }
         (words::value(&call.args))
@@ -216,7 +223,7 @@ fn diff_lines(diff: &str) -> Markup {
 }
 
 /// The arguments in one line.
-fn in_short(call: &CallEntry) -> String {
+pub(super) fn in_short(call: &CallEntry) -> String {
     let Some(fields) = call.args.as_object() else { return words::short(&call.args.to_string(), 80) };
     let field = |(name, value): (&String, &serde_json::Value)| match value.as_str() {
         Some(text) => format!("{name}: {}", words::short(text, 60)),

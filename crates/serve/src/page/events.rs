@@ -16,7 +16,7 @@ pub(super) fn list(scene: &RunScene<'_>) -> Result<Markup, Fault> {
     let newest = last.saturating_sub(PAGE - 1).max(1);
     let from = scene.from.unwrap_or(newest).clamp(1, last.max(1));
     let until = (from + PAGE - 1).min(last);
-    let events = scene.runs.events(scene.id, from, (until + 1).saturating_sub(from) as usize)?;
+    let events = scene.source.events(scene.id, from, (until + 1).saturating_sub(from) as usize)?;
     let base = scene.address(RunTab::Events, scene.step.as_ref(), scene.at());
     Ok(html! {
         nav.pages aria-label="Events" {

@@ -51,7 +51,7 @@ fn look(scene: &RunScene<'_>, step: &Step) -> Result<Markup, Fault> {
     })
 }
 
-fn facts(scene: &RunScene<'_>, step: &Step) -> Markup {
+pub(super) fn facts(scene: &RunScene<'_>, step: &Step) -> Markup {
     let (run, ledger) = (scene.history.run(), &step.ledger);
     let cost = if ledger.unpriced > 0 { "unknown".to_owned() } else { ledger.at_most().to_string() };
     html! {
@@ -84,7 +84,7 @@ fn waits(scene: &RunScene<'_>, step: &Step) -> Markup {
     }
 }
 
-fn error_of(step: &Step) -> Option<String> {
+pub(super) fn error_of(step: &Step) -> Option<String> {
     match &step.state {
         _ if step.halted.is_some() => step.halted.as_ref().map(|why| why.message.clone()),
         StepState::Failed(why) => Some(why.message.clone()),
@@ -208,7 +208,7 @@ fn turn(scene: &RunScene<'_>, entry: &HistoryEntry) -> Result<Markup, Fault> {
 /// A question to the model: what was sent, and what came back.
 fn asked(scene: &RunScene<'_>, entry: &AnswerEntry) -> Result<Markup, Fault> {
     let is_wanted = scene.prompt.as_ref() == Some(&entry.address);
-    let prompt = if is_wanted { scene.runs.prompt(scene.id, &entry.address)? } else { None };
+    let prompt = if is_wanted { scene.source.prompt(scene.id, &entry.address)? } else { None };
     let own = scene.step_address(&entry.address.step);
     Ok(html! {
         p.asked {
@@ -223,7 +223,7 @@ fn asked(scene: &RunScene<'_>, entry: &AnswerEntry) -> Result<Markup, Fault> {
         @match prompt {
             Some(sent) => details open id={ "i-" (words::effect_id(&entry.address)) } {
                 summary { "Prompt as sent" }
-                (words::verbatim(&sent.prompt))
+                (words::verbatim(&sent))
             },
             None => p { a href={ (own) "&prompt=" (words::query(&entry.address.to_string())) } { "Prompt as sent" } },
         }

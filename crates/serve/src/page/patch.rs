@@ -23,6 +23,7 @@ use updraft_workbench::service::{LiveRuns, RunFeed};
 
 use super::patch_cache::{FramedPatch, PatchCache, PatchKey, WatchedPart};
 use super::run_page::{RunScene, RunTab, SceneCache};
+use super::run_source::RunSource;
 use super::{chat, events, inspector, layout, pictures, run_page, steps};
 
 /// A page that is more events behind, or for which a patch would be larger, is loaded again.
@@ -72,7 +73,7 @@ fn make(
     part: &WatchedPart,
 ) -> Result<FramedPatch, Fault> {
     let scene = RunScene {
-        runs,
+        source: RunSource::Served(runs),
         id,
         history,
         is_now: true,
@@ -109,7 +110,7 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
     let history = scene.history;
     patch.replace.insert("run-head".into(), run_page::head(scene).0);
     patch.replace.insert("time-bar".into(), run_page::time_bar(scene).0);
-    patch.replace.insert("inbox-count".into(), layout::inbox_count(scene.runs.waiting()).0);
+    patch.replace.insert("inbox-count".into(), layout::inbox_count(scene.source.waiting()).0);
     let mut has_new_plan = false;
     let mut is_over = false;
     for entry in history.entries().iter().filter(|entry| entry.changed > after) {
@@ -144,7 +145,7 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
             patch.replace.extend(draw_nodes(&pictures::step_graph(scene), is_touched));
         }
         RunTab::Events => {
-            let new = scene.runs.events(scene.id, after + 1, (patch.position - after) as usize)?;
+            let new = scene.source.events(scene.id, after + 1, (patch.position - after) as usize)?;
             let rows = new.iter().map(|event| events::row(scene, event).0);
             patch.append.insert("events", rows.collect());
         }

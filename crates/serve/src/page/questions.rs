@@ -115,7 +115,7 @@ fn always(key: &str, question: &QuestionEntry) -> Markup {
 /// The plan that waits: its steps, and the way to a form in which it can be changed.
 fn plan(scene: &RunScene<'_>) -> Markup {
     let Some(plan) = WaitingPlan::of(scene.history.run()) else { return html! {} };
-    let outlook = scene.runs.outlook(scene.history.run(), &plan.graph);
+    let outlook = scene.source.outlook(scene.history.run(), &plan.graph);
     html! {
         div.waiting-plan {
             (whole_price(&outlook))

@@ -11,11 +11,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use updraft_run::{BudgetLimit, EffectAddress, RunId, RunPhase, Status, StepId};
 use updraft_workbench::history::{EntryKind, RunHistory};
-use updraft_workbench::service::{LiveRuns, ReachedLimit};
+use updraft_workbench::service::ReachedLimit;
 
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
 use super::relations::StepRelations;
+use super::run_source::RunSource;
 use super::waits::WaitTable;
 use super::{PageState, chat, events, inspector, steps, words};
 
@@ -63,7 +64,7 @@ impl RunTab {
 
 /// A run at a position, as one page shows it.
 pub(super) struct RunScene<'a> {
-    pub(super) runs: &'a LiveRuns,
+    pub(super) source: RunSource<'a>,
     pub(super) id: &'a RunId,
     pub(super) history: &'a RunHistory,
     /// Whether this is the present, where something can be done.
@@ -99,6 +100,9 @@ impl RunScene<'_> {
 
     /// The address of this page with another tab, step or position.
     pub(super) fn address(&self, tab: RunTab, step: Option<&StepId>, at: Option<u64>) -> String {
+        if self.source.is_stored() {
+            return step.map_or_else(|| "#main".to_owned(), |step| format!("#{}", steps::row_id(step)));
+        }
         let mut address = format!("/runs/{}?view={}", self.id, tab.word());
         if let Some(step) = step {
             let _ = write!(address, "&step={}", words::query(step.as_str()));
@@ -139,7 +143,7 @@ pub(super) async fn show(
         let past = past.map(|at| feed.until(at.max(1))).transpose()?;
         let look = |history: &RunHistory| {
             let scene = RunScene {
-                runs: &runs,
+                source: RunSource::Served(&runs),
                 id: feed.id(),
                 history,
                 is_now: request.at.is_none_or(|at| at >= newest),
@@ -169,7 +173,7 @@ pub(super) fn back(id: &str) -> Response {
 fn page(scene: &RunScene<'_>) -> Result<Markup, updraft_workbench::Fault> {
     let run = scene.history.run();
     let title = words::short(run.goal().own_words(), 80);
-    let frame = PageFrame { title: &title, place: "", kind: "run", waiting: scene.runs.waiting() };
+    let frame = PageFrame { title: &title, place: "", kind: "run", waiting: scene.source.waiting() };
     // Nothing more happens to a run that is over.
     let stream = (scene.is_now && !run.is_over()).then(|| scene.stream());
     let body = html! {
@@ -227,10 +231,16 @@ fn relations(scene: &RunScene<'_>) -> Markup {
     let repeats = run.earlier_runs().repeated.as_ref().map(|repeated| ("Repeats", &repeated.of));
     let follows = run.goal().follows.as_ref().map(|last| ("Follows", last));
     html! {
+        @if let Some(due) = &run.goal().due {
+            p.relation { "Begun by the " a href="/schedules" { "schedule" } " " code { (due.schedule) } }
+        }
         @for (word, other) in [forked, repeats, follows].into_iter().flatten() {
             p.relation {
-                (word) " " a href={ "/runs/" (other) } { (other) } " "
-                a href={ "/compare?a=" (other) "&b=" (scene.id) } { "Compare" }
+                @if scene.source.is_stored() { (word) " " code { (other) } }
+                @else {
+                    (word) " " a href={ "/runs/" (other) } { (other) } " "
+                    a href={ "/compare?a=" (other) "&b=" (scene.id) } { "Compare" }
+                }
             }
         }
     }

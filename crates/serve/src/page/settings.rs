@@ -17,6 +17,7 @@ pub(super) async fn show(State(state): State<Arc<PageState>>) -> Markup {
         h1 { "Settings" }
         p.about { "They are in files; " code { "updraft config show --origin" } " says where." }
         p { a href="/doctor" { "Doctor: what works here, and what does not" } }
+        p { a href="/schedules" { "Schedules: what begins by itself" } }
         p { a href="/users" { "Users: who may use this page" } }
         @if let Some(remark) = settings.notice() { p.reason { (remark) } }
         h2 { "Keys" }

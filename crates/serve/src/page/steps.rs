@@ -22,14 +22,18 @@ pub(super) fn graph(scene: &RunScene<'_>) -> Markup {
         @if count == 0 {
             p.empty { "There is no plan yet." }
         } @else {
-            @if count <= DRAWN {
-                div.graph-frame id="graph-frame" { (PreEscaped(draw_graph(&pictures::step_graph(scene)))) }
-            }
+            @if let Some(drawn) = drawn_graph(scene) { div.graph-frame id="graph-frame" { (drawn) } }
             h2.sr { "Steps" }
             ol.steps id="steps" { @for step in run.steps().take(SHOWN) { (row(scene, step)) } }
             @if count > SHOWN { p.cut { "and " (count - SHOWN) " more steps" } }
         }
     }
+}
+
+/// The picture of the graph; `None` without steps, or with too many.
+pub(super) fn drawn_graph(scene: &RunScene<'_>) -> Option<Markup> {
+    let count = scene.history.run().steps().count();
+    (1..=DRAWN).contains(&count).then(|| PreEscaped(draw_graph(&pictures::step_graph(scene))))
 }
 
 /// The element id of a step's row.

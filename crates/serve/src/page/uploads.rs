@@ -6,11 +6,11 @@ use updraft_workbench::service::WorkspaceFiles;
 use super::failure::PageFailure;
 
 /// The folder of the workspace that files are put into.
-pub(super) const FOLDER: &str = "uploads";
+pub(crate) const FOLDER: &str = "uploads";
 /// Most bytes of all files of one form.
-pub(super) const MOST_BYTES: usize = 64 << 20;
+pub(crate) const MOST_BYTES: usize = 64 << 20;
 /// Most files of one form.
-const MOST_FILES: usize = 100;
+pub(crate) const MOST_FILES: usize = 100;
 
 /// Files that were sent, until the goal is known to be usable.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Receiver {
 }
 
 /// The last part of a name, without anything that means something to a file system, a shell or a terminal.
-fn safe_name(sent: &str) -> String {
+pub(crate) fn safe_name(sent: &str) -> String {
     let last = sent.rsplit(['/', '\\']).next().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ' | '(' | ')' | '+');
     let plain: String = last.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();

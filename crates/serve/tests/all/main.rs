@@ -11,9 +11,12 @@
 )]
 
 mod access;
+mod api;
 mod encryption;
 mod floods;
 mod hostile;
+mod metrics;
+mod openai;
 mod places;
 mod routes;
 mod runs;

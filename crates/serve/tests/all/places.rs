@@ -1,6 +1,7 @@
 //! What runs have around them: tools, memory, knowledge and settings.
 
 use serde_json::json;
+use updraft_workbench::schedules::{NewSchedule, ScheduleWork};
 
 use crate::world::World;
 
@@ -47,6 +48,14 @@ async fn files_are_found_and_settings_are_listed_without_secrets() {
     let settings = world.get("/settings").await.body;
     assert!(settings.contains("OPENAI_API_KEY") && settings.contains("approvals"), "{settings}");
     assert!(!settings.contains(world.token.reveal()));
+    assert!(settings.contains("href=\"/schedules\""));
+    assert!(world.get("/schedules").await.body.contains("There are none in this folder."));
+    let work = ScheduleWork { goal: "Say <b>hello</b>".to_owned(), ..ScheduleWork::default() };
+    let cron = Some("0 7 * * *".to_owned());
+    let zone = Some("UTC".to_owned());
+    world.service.runs.add_schedule(NewSchedule { cron, zone, work, ..NewSchedule::default() }).await.unwrap();
+    let listed = world.get("/schedules").await.body;
+    assert!(listed.contains("Say &lt;b&gt;hello&lt;/b&gt;") && listed.contains("07:00 UTC"), "{listed}");
     world.close().await;
 }
 

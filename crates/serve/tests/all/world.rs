@@ -13,7 +13,9 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
 use updraft_run::{ApprovalMode, Level};
-use updraft_serve::{HttpHost, PageAccess, ServeToken, TlsIdentity, UpdraftBackend, UserFile, UserRole, serve};
+use updraft_serve::{
+    HttpHost, PageAccess, ServeToken, TlsIdentity, UpdraftBackend, UserFile, UserRole, Webhooks, serve,
+};
 use updraft_workbench::settings::TrustedWorkspaces;
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
@@ -79,6 +81,11 @@ impl Answer {
     /// The cookie that it sets, without its attributes.
     pub(crate) fn cookie(&self) -> String {
         self.header("set-cookie").unwrap_or_default().split(';').next().unwrap_or_default().to_owned()
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {} {}", self.head, self.body))
     }
 
     /// The run that the browser is sent to.
@@ -154,6 +161,7 @@ impl World {
             tls,
             page: Some(service.clone()),
             users: users.clone(),
+            webhooks: Webhooks::of(&service).unwrap(),
             stop: stop.clone(),
         };
         let serving = tokio::task::spawn(async move { serve(host, &handler).await.unwrap() });

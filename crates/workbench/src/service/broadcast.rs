@@ -9,6 +9,7 @@ use updraft_run::{Effect, EffectAddress, Event, Record, Reply, Run, RunId, StepI
 use super::feeds::LiveFeeds;
 use super::files::changed;
 use super::service_types::{RunProgress, WorkspaceFileChange};
+use crate::observe::RunMetrics;
 
 /// Most messages kept for a slow listener; older ones are lost.
 const KEPT: usize = 256;
@@ -21,11 +22,18 @@ pub(crate) struct RunBroadcast {
     pub(crate) changed: broadcast::Sender<WorkspaceFileChange>,
     /// Runs that people watch.
     pub(crate) feeds: LiveFeeds,
+    /// What runs do, counted.
+    pub(crate) metrics: RunMetrics,
 }
 
 impl RunBroadcast {
     pub(crate) fn new() -> Self {
-        Self { progress: broadcast::channel(KEPT).0, changed: broadcast::channel(KEPT).0, feeds: LiveFeeds::default() }
+        Self {
+            progress: broadcast::channel(KEPT).0,
+            changed: broadcast::channel(KEPT).0,
+            feeds: LiveFeeds::default(),
+            metrics: RunMetrics::default(),
+        }
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<(RunId, RunProgress)> {
@@ -57,11 +65,8 @@ pub(crate) fn rest_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> Vec<T> {
 }
 
 impl RunWatcher for RunBroadcast {
-    fn is_watching(&self) -> bool {
-        self.progress.receiver_count() + self.changed.receiver_count() > 0 || self.feeds.are_watched()
-    }
-
     fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
+        self.metrics.count(id, record, run);
         self.feeds.advanced(id);
         for event in &record.events {
             if let Event::Replied { reply: Reply::Output(output), .. } = event {
@@ -84,7 +89,8 @@ impl RunWatcher for RunBroadcast {
     }
 }
 
-fn in_words(event: &Event, run: &Run) -> Option<String> {
+/// What an event means to whoever waits for the run, if anything.
+pub(super) fn in_words(event: &Event, run: &Run) -> Option<String> {
     let name = |id: &StepId| {
         let step = run.step(id);
         step.map_or_else(|| id.to_string(), |step| format!("{} ({})", step.spec.id, step.spec.agent))

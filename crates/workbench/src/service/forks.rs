@@ -21,6 +21,8 @@ pub struct ForkOrder {
     pub model: Option<String>,
     /// Variables with other values.
     pub variables: Vec<(String, Value)>,
+    /// The id of the copy, if it must have a certain one.
+    pub to: Option<RunId>,
 }
 
 /// What can be different in a copy of a run.
@@ -58,7 +60,7 @@ impl LiveRuns {
 
     /// Starts a copy of a run's first events.
     pub async fn fork(&self, run: &str, order: ForkOrder) -> Result<RunId, Fault> {
-        let ForkOrder { at, goal, message, model, variables } = order;
+        let ForkOrder { at, goal, message, model, variables, to } = order;
         let from = self.find(run)?;
         let (journal, cut) = (self.journal().clone(), from.clone());
         blocking(move || may_fork(&journal, &cut, at)).await?;
@@ -70,7 +72,7 @@ impl LiveRuns {
         let flags = self.flags_for(&source).await?;
         let approvals = flags.approvals;
         let bench = self.bench_for(&source, flags)?;
-        let to = new_id()?;
+        let to = to.map_or_else(new_id, Ok)?;
         let (engine, cut) = (self.engine().clone(), from.clone());
         let stood = blocking(move || Ok(Box::new(engine.as_it_stood(&cut, at)?))).await?;
         let goal = changed(goal, stood.goal().own_words());

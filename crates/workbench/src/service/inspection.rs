@@ -4,15 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use updraft_engine::{RunDiff, SentPrompt, diff, prompt_at};
-use updraft_run::{EffectAddress, Event, Reply, RunId, Timestamp};
+use updraft_run::{EffectAddress, Event, RunId, Timestamp};
 
 use super::feeds::RunFeed;
 use super::runs::LiveRuns;
 use crate::fault::Fault;
-use crate::history::CallEntry;
-
-/// Most bytes of a diff that are shown.
-const DIFF: usize = 200_000;
+use crate::history::{CallEntry, diff_in};
 
 /// One event of a run's journal.
 #[derive(Clone, Debug)]
@@ -59,15 +56,7 @@ impl LiveRuns {
 
     /// What a call changed in text files, as a unified diff.
     pub fn diff_of(&self, call: &CallEntry) -> Option<String> {
-        let Some(Reply::Output(output)) = &call.reply else { return None };
-        let stored = || {
-            let bytes = self.journal().blob(&output.diff?.hash).ok()??;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        let own = output.value.as_ref().and_then(|value| value["diff"].as_str()).map(str::to_owned);
-        let mut text = own.or_else(stored).filter(|text| !text.trim().is_empty())?;
-        text.truncate(text.floor_char_boundary(DIFF));
-        Some(text)
+        diff_in(self.journal(), call)
     }
 
     /// How two runs differ. Blocks on the disk.

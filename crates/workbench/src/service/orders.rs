@@ -1,4 +1,4 @@
-//! Runs that people start from a page: with settings of their own, after other runs, or once more.
+//! Runs that people start from a page, or programs by the HTTP API: with settings of their own, after other runs, or once more.
 
 use std::sync::Arc;
 
@@ -20,8 +20,29 @@ use crate::resume::StoredRun;
 use crate::start::NewGoal;
 use crate::workbench::Workbench;
 
-/// The entry point recorded in the goal of runs that people start from the page.
-pub(crate) const PAGE: &str = "page";
+/// Where an order comes from. The goal of the run records it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrderFace {
+    /// The web page.
+    #[default]
+    Page,
+    /// The HTTP API.
+    Api,
+}
+
+impl OrderFace {
+    fn word(self) -> &'static str {
+        match self {
+            OrderFace::Page => "page",
+            OrderFace::Api => "api",
+        }
+    }
+
+    /// Whether a goal came from one of them.
+    pub(super) fn ordered(goal: &Goal) -> bool {
+        [OrderFace::Page, OrderFace::Api].iter().any(|face| face.word() == goal.door)
+    }
+}
 
 /// A goal from a person, and how to work on it.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +61,8 @@ pub struct RunOrder {
     pub files: Vec<String>,
     /// The run that it follows up on.
     pub follows: Option<RunId>,
+    /// Where it comes from.
+    pub face: OrderFace,
 }
 
 /// An agent that can work on a goal alone.
@@ -54,14 +77,19 @@ pub struct AgentChoice {
 impl LiveRuns {
     /// Starts a run. When this returns, the goal is on disk and the run continues in the background.
     pub async fn order(&self, order: RunOrder) -> Result<RunId, Fault> {
+        self.order_as(new_id()?, order).await
+    }
+
+    /// The same, under an id that is not in use.
+    pub async fn order_as(&self, id: RunId, order: RunOrder) -> Result<RunId, Fault> {
         if order.goal.trim().is_empty() {
             return Err(Fault::usage("the goal is empty; say what you want done"));
         }
         if self.is_stopping() {
             return Err(Fault::failed("the server is stopping; ask again when it is back"));
         }
-        let RunOrder { goal: text, mode, model, approvals, plan_first, files, follows } = order;
-        let mut goal = Goal { text, mode, files, door: PAGE.to_owned(), ..Goal::default() };
+        let RunOrder { goal: text, mode, model, approvals, plan_first, files, follows, face } = order;
+        let mut goal = Goal { text, mode, files, door: face.word().to_owned(), ..Goal::default() };
         if let Some(last) = &follows {
             self.continue_conversation(&mut goal, last).await?;
         }
@@ -69,7 +97,6 @@ impl LiveRuns {
         let read = tokio::task::spawn_blocking(move || pictures_among(&files, &folder)).await;
         let (pictures, bytes) = read.map_err(|error| Fault::failed(format!("the files cannot be read: {error}")))??;
         goal.pictures = pictures;
-        let id = new_id()?;
         let new = NewGoal { goal, pictures: bytes, plan_first, ..NewGoal::default() };
         self.bench().check(&new, Vec::new())?;
         if model.is_none() && approvals.is_none() && !plan_first {
@@ -99,7 +126,7 @@ impl LiveRuns {
 
     /// A workbench for one run: with the flags of this service, and what the person chose. Approvals can only become
     /// stricter.
-    fn own_bench(&self, model: Option<String>, approvals: Option<ApprovalMode>) -> Result<Workbench, Fault> {
+    pub(super) fn own_bench(&self, model: Option<String>, approvals: Option<ApprovalMode>) -> Result<Workbench, Fault> {
         let bench = self.bench();
         let usual = bench.settings.effective.approvals.value;
         let mut flags = Flags { approvals: Some(approvals.unwrap_or(usual).max(usual)), ..bench.flags.clone() };
@@ -112,7 +139,7 @@ impl LiveRuns {
     }
 
     /// Adds what was said in an earlier run to a goal, and gives it to the same agents.
-    async fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
+    pub(super) async fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
         let run = self.load(&self.find(last.as_str())?).await?;
         if !run.is_over() {
             return Err(Fault::usage(format!("run {last} has not ended; send it a message instead")));
@@ -147,6 +174,11 @@ impl LiveRuns {
 
     /// Repeats a run that has ended: these steps, and what depends on them.
     pub async fn rerun(&self, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
+        self.rerun_as(new_id()?, run, again).await
+    }
+
+    /// The same, under an id that is not in use.
+    pub async fn rerun_as(&self, id: RunId, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
         let of = self.find(run)?;
         let old = self.load(&of).await?;
         if !old.is_over() {
@@ -159,8 +191,7 @@ impl LiveRuns {
         let bench = self.bench_for(&old, flags)?;
         let mut repeat = Box::pin(bench.repeat(&of, RepeatChange { again, ..RepeatChange::default() })).await?;
         bench.check(&repeat.new, Vec::new())?;
-        PAGE.clone_into(&mut repeat.new.goal.door);
-        let id = new_id()?;
+        OrderFace::Page.word().clone_into(&mut repeat.new.goal.door);
         let handle = Box::pin(bench.start(id.clone(), repeat.new)).await?;
         self.drive_on(handle, Some(bench));
         Ok(id)

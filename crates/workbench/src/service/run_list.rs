@@ -124,6 +124,6 @@ impl LiveRuns {
 }
 
 /// The status of a run for people: one that should be running and has no process is paused.
-fn seen(run: &RunSummary) -> Status {
+pub(super) fn seen(run: &RunSummary) -> Status {
     if run.was_cut_off() { Status::Paused } else { run.status }
 }

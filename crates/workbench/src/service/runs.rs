@@ -14,7 +14,8 @@ use updraft_run::{Goal, Input, Run, RunId, Status};
 use super::drive_thread::DriveThread;
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
-use super::orders::PAGE;
+use super::orders::OrderFace;
+use super::scheduler::SCHEDULE;
 use crate::fault::{Fault, blocking};
 use crate::flags::Flags;
 use crate::folders::unguessable;
@@ -121,6 +122,11 @@ impl LiveRuns {
         self.driven().contains_key(id)
     }
 
+    /// How many runs this process drives.
+    pub(super) fn driven_count(&self) -> usize {
+        self.driven().len()
+    }
+
     /// Loads a run. That of a long one takes a while, so it is done on a thread that may wait.
     pub(super) async fn load(&self, id: &RunId) -> Result<Box<Run>, Fault> {
         let (journal, id) = (self.journal().clone(), id.clone());
@@ -128,7 +134,7 @@ impl LiveRuns {
     }
 
     /// Finds a run of this workspace by its full id. Clients cannot see runs of other workspaces.
-    pub(super) fn find(&self, id: &str) -> Result<RunId, Fault> {
+    pub fn find(&self, id: &str) -> Result<RunId, Fault> {
         let unknown = || Fault::usage(format!("there is no run `{id}` in this workspace"));
         let id = RunId::parse(id).map_err(|_| unknown())?;
         let head = self.journal().head(&id).map_err(|_| unknown())?;
@@ -219,8 +225,8 @@ impl LiveRuns {
     /// The workbench that a run needs for itself: one whose plan is not approved is held to reading, and one that a person
     /// started with stricter approvals keeps them.
     fn bench_to_wake(&self, id: &RunId, run: &Run) -> Result<Option<Workbench>, Fault> {
-        let is_stricter =
-            run.goal().door == PAGE && run.settings().approvals > self.0.bench.settings.effective.approvals.value;
+        let is_stricter = OrderFace::ordered(run.goal())
+            && run.settings().approvals > self.0.bench.settings.effective.approvals.value;
         if run.is_over() || !(run.awaits_first_approval() || is_stricter) {
             return Ok(None);
         }
@@ -312,7 +318,9 @@ impl LiveRuns {
         let mut count = 0;
         for run in left {
             let loaded = self.load(&run.id).await;
-            let is_ours = loaded.is_ok_and(|run| [ENTRY_POINT, PAGE].contains(&run.goal().door.as_str()));
+            let is_ours = loaded.is_ok_and(|run| {
+                [ENTRY_POINT, SCHEDULE].contains(&run.goal().door.as_str()) || OrderFace::ordered(run.goal())
+            });
             if !is_ours {
                 continue;
             }

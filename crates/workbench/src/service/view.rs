@@ -93,7 +93,7 @@ fn at_work(run: &Run) -> String {
     if busy.is_empty() { "it is about to continue".to_owned() } else { format!("working: {}", busy.join(", ")) }
 }
 
-fn wait(value: &Value) -> PendingQuestion {
+pub(super) fn wait(value: &Value) -> PendingQuestion {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let options = value["options"].as_array().into_iter().flatten();
     PendingQuestion {

@@ -4,8 +4,10 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
 
 use super::browser::BrowserSettings;
+use super::hooks::{self, HookSetting};
 use super::knowledge::KnowledgeSettings;
 use super::layer::SettingsLayer;
+use super::log::RunLogSettings;
 use super::memory::MemorySettings;
 use super::models::ModelSettings;
 use super::reading::ReadingSettings;
@@ -14,8 +16,10 @@ use super::sandbox::SandboxSettings;
 use super::search::SearchSettings;
 use super::serving::ServeSettings;
 use super::spending::SpendingLimits;
+use super::telemetry::TelemetrySettings;
 use super::tools::ToolSettings;
 use super::web::WebSettings;
+use super::webhooks::{self, WebhookEndpoint};
 use super::working::WorkingSettings;
 use crate::fault::Fault;
 use crate::time_format;
@@ -89,6 +93,8 @@ pub struct EffectiveSettings {
     pub deny: SettingValue<Vec<String>>,
     /// What is allowed, asked about and denied.
     pub rules: CallRules,
+    /// Programs that are called at events.
+    pub(crate) hooks: Vec<HookSetting>,
     /// What a run may spend.
     pub(crate) budget: SpendingLimits,
     /// What each of its steps may spend.
@@ -122,8 +128,12 @@ pub struct EffectiveSettings {
     pub(crate) reading: ReadingSettings,
     /// Conversations of clients, and the bridge.
     pub serving: ServeSettings,
+    /// Where traces are sent.
+    pub telemetry: TelemetrySettings,
     /// What is logged: a level or a filter.
     pub log: SettingValue<String>,
+    /// The log files of runs.
+    pub run_logs: RunLogSettings,
     /// What agents' commands may do.
     pub sandbox: SandboxSettings,
     /// Whether the changes of commands are recorded, so that they can be undone.
@@ -134,6 +144,8 @@ pub struct EffectiveSettings {
     pub memory: MemorySettings,
     /// Whether people are asked, what must be proved, and what runs after edits.
     pub working: WorkingSettings,
+    /// Servers that are told when a run ends or needs a person.
+    pub webhooks: Vec<WebhookEndpoint>,
 }
 
 impl Default for EffectiveSettings {
@@ -156,6 +168,7 @@ impl Default for EffectiveSettings {
             approvals: SettingValue::default_of(ApprovalMode::Ask),
             deny: SettingValue::default_of(Vec::new()),
             rules: CallRules::default(),
+            hooks: Vec::new(),
             budget: SpendingLimits::default(),
             step_budget: SpendingLimits::default(),
             think: SettingValue::default_of(ThinkingEffort::Auto),
@@ -173,12 +186,15 @@ impl Default for EffectiveSettings {
             search: SearchSettings::default(),
             reading: ReadingSettings::default(),
             serving: ServeSettings::default(),
+            telemetry: TelemetrySettings::default(),
             log: SettingValue::default_of("info".into()),
+            run_logs: RunLogSettings::default(),
             sandbox: SandboxSettings::default(),
             undo_commands: SettingValue::default_of(true),
             knowledge: KnowledgeSettings::default(),
             memory: MemorySettings::default(),
             working: WorkingSettings::default(),
+            webhooks: Vec::new(),
         }
     }
 }
@@ -208,6 +224,7 @@ impl EffectiveSettings {
         taking.ordered("mode", &mut self.approvals, written.mode.as_ref(), |new, old| new >= old);
         taking.ordered("approvals", &mut self.approvals, written.approvals.as_ref(), |new, old| new >= old);
         rules::take(&mut self.rules, layer, taking.ignored)?;
+        hooks::take(&mut self.hooks, layer, taking.ignored)?;
         if let Some(deny) = &written.deny {
             // What one source denies, no other can allow.
             self.deny.value.extend(deny.get_ref().iter().cloned());
@@ -241,12 +258,15 @@ impl EffectiveSettings {
         self.tools.take(&mut taking, &written.tools)?;
         self.working.take(&mut taking, written);
         self.serving.take(&mut taking, written)?;
+        self.telemetry.take(&mut taking, &written.telemetry);
+        webhooks::take(&mut self.webhooks, layer, taking.ignored)?;
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
         let python = &written.python;
         taking.free("python.program", &mut self.python_program, python.program.as_ref());
         taking.free("python.packages", &mut self.python_packages, python.packages.as_ref());
         taking.free("log.level", &mut self.log, written.log.level.as_ref());
+        self.run_logs.take(&mut taking, &written.log)?;
         taking.free("undo.commands", &mut self.undo_commands, written.undo.commands.as_ref());
         Ok(())
     }
@@ -328,13 +348,17 @@ impl EffectiveSettings {
         rows.extend(self.browser.list());
         rows.extend(self.web.list());
         rows.extend(self.search.list());
+        rows.extend(webhooks::list(&self.webhooks));
         rows.extend(self.reading.list());
         rows.extend(self.knowledge.list());
         rows.extend(self.memory.list());
         rows.extend(self.working.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
+        rows.extend(self.telemetry.list());
+        rows.extend(self.run_logs.list());
         rows.extend(self.models.list());
+        rows.extend(hooks::list(&self.hooks));
         rows
     }
 }

@@ -7,8 +7,9 @@ use updraft_run::{ApprovalMode, Millis};
 
 use super::browser::WrittenBrowser;
 use super::effective::SettingOrigin;
+use super::log::WrittenLog;
 use super::web::WrittenWeb;
-use super::written::{WrittenBudget, WrittenLog, WrittenSettings, dollars_to_cost};
+use super::written::{WrittenBudget, WrittenSettings, dollars_to_cost};
 use crate::fault::Fault;
 use crate::{folders, time_format, untrusted};
 
@@ -78,7 +79,7 @@ impl SettingsLayer {
                 ..WrittenBrowser::default()
             },
             web: WrittenWeb { loopback: parsed("UPDRAFT_WEB_LOOPBACK", yes_or_no)?, ..WrittenWeb::default() },
-            log: WrittenLog { level: folders::set("UPDRAFT_LOG").map(unplaced) },
+            log: WrittenLog::at_level(folders::set("UPDRAFT_LOG").map(unplaced)),
             ..WrittenSettings::default()
         };
         Ok(Self { written, origin: SettingOrigin::Environment, file: PathBuf::new(), text: String::new() })

@@ -42,7 +42,9 @@ impl TrustState {
     pub fn ignored(&self) -> Vec<String> {
         match self {
             TrustState::Trusted => Vec::new(),
-            TrustState::Changed => vec!["its agents, prompts, guardrails, skills, .env, MCP servers and prices".into()],
+            TrustState::Changed => {
+                vec!["its agents, prompts, guardrails, recipes, skills, .env, MCP servers and prices".into()]
+            }
             TrustState::Stranger(files) => {
                 let mut words: Vec<String> = Vec::new();
                 let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
@@ -50,6 +52,7 @@ impl TrustState {
                 add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
                 add(files.iter().any(|file| file.starts_with(".updraft/guardrails/")), "its guardrails");
                 add(files.iter().any(|file| file.starts_with(".updraft/commands/")), "its commands");
+                add(files.iter().any(|file| file.starts_with(".updraft/recipes/")), "its recipes");
                 add(files.iter().any(|file| SKILL_FOLDERS.contains(&file.as_str())), "its skills");
                 add(files.iter().any(|file| file == ".env"), "its .env");
                 add(files.iter().any(|file| servers::is_list(file)), "its MCP servers");
@@ -153,12 +156,14 @@ pub fn too_much(folder: &Path) -> Fault {
     )
 }
 
-/// Settings, agents, prompts, guardrails and commands.
+/// Settings, agents, prompts, guardrails, commands, recipes and hooks.
 fn settings_of(workspace: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = [".env", ".updraft/config.toml"].map(PathBuf::from).into();
     found.retain(|file| workspace.join(file).is_file());
-    for folder in [".updraft/agents", ".updraft/prompts", ".updraft/guardrails", ".updraft/commands"].map(Path::new) {
-        let entries = std::fs::read_dir(workspace.join(folder)).into_iter().flatten().flatten();
+    for folder in
+        ["agents", "prompts", "guardrails", "commands", "recipes", "hooks"].map(|name| Path::new(".updraft").join(name))
+    {
+        let entries = std::fs::read_dir(workspace.join(&folder)).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| folder.join(entry.file_name())));
     }
     found

@@ -7,7 +7,9 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
 use super::browser::WrittenBrowser;
+use super::hooks::WrittenHook;
 use super::knowledge::WrittenKnowledge;
+use super::log::WrittenLog;
 use super::memory::WrittenMemory;
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::reading::WrittenReading;
@@ -15,8 +17,10 @@ use super::rules::WrittenRules;
 use super::sandbox::WrittenSandbox;
 use super::search::WrittenSearch;
 use super::serving::{WrittenBridge, WrittenSessions};
+use super::telemetry::WrittenTelemetry;
 use super::tools::WrittenTools;
 use super::web::WrittenWeb;
+use super::webhooks::WrittenWebhook;
 use crate::time_format;
 
 /// A `config.toml` as it was written.
@@ -70,10 +74,13 @@ pub(crate) struct WrittenSettings {
     pub(crate) sessions: WrittenSessions,
     pub(crate) bridge: WrittenBridge,
     pub(crate) log: WrittenLog,
+    pub(crate) telemetry: WrittenTelemetry,
     pub(crate) sandbox: WrittenSandbox,
     pub(crate) undo: WrittenUndo,
     pub(crate) knowledge: WrittenKnowledge,
     pub(crate) memory: WrittenMemory,
+    pub(crate) hooks: Vec<Spanned<WrittenHook>>,
+    pub(crate) webhooks: Vec<WrittenWebhook>,
 }
 
 /// The tables `[budget]` and `[step_budget]`.
@@ -108,13 +115,6 @@ pub(crate) fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
 pub(crate) struct WrittenPython {
     pub(crate) program: Option<Spanned<String>>,
     pub(crate) packages: Option<Spanned<bool>>,
-}
-
-/// The table `[log]`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct WrittenLog {
-    pub(crate) level: Option<Spanned<String>>,
 }
 
 /// The table `[undo]`.

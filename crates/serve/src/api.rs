@@ -1,0 +1,158 @@
+//! `/api/v1`: everything that the commands do, for programs, over HTTP.
+//!
+//! Programs show a token (`bearer.rs`). Bodies and answers are JSON, errors are problem details, and
+//! `/api/v1/openapi.json` describes all of it.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `document.rs`, `roles.rs`, `problem.rs`, `input.rs` | the description; who may do what; errors; what requests carry |
+//! | `runs.rs`, `run_json.rs` | runs listed, started and shown; how they are written |
+//! | `stream.rs`, `socket.rs` | the events of a run as they happen: server-sent, or over a WebSocket |
+//! | `steering.rs`, `plan.rs` | messages, answers, decisions, pause, resume, cancel; a plan that waits for approval |
+//! | `copies.rs` | runs made of other runs; two compared |
+//! | `files.rs` | files that programs add |
+//! | `surroundings.rs`, `memory.rs`, `knowledge.rs` | agents, tools, models; what is remembered; files searched |
+//! | `keys.rs` | requests that may be sent again |
+//! | `server.rs`, `hooks.rs` | the server itself: health, users; webhooks |
+
+#![allow(clippy::unused_async, reason = "axum takes async functions, also where nothing is awaited")]
+
+mod copies;
+mod document;
+mod files;
+mod hooks;
+mod input;
+mod keys;
+mod knowledge;
+mod memory;
+mod plan;
+mod problem;
+mod roles;
+mod run_json;
+mod runs;
+mod server;
+mod socket;
+mod steering;
+mod stream;
+mod surroundings;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post, put};
+use tokio_util::sync::CancellationToken;
+use updraft_workbench::UpdraftService;
+
+use crate::admission::AdmissionSlot;
+use crate::bearer::{ApiCaller, BearerAccess};
+use crate::http_server::{CorsRequest, answer_for};
+use crate::users::UserRole;
+use crate::webhooks::Webhooks;
+pub(crate) use problem::Problem;
+
+/// What every operation needs.
+pub(crate) struct ApiState {
+    pub(crate) service: UpdraftService,
+    pub(crate) access: BearerAccess,
+    pub(crate) webhooks: Webhooks,
+    /// Held while a run with an `Idempotency-Key` begins.
+    keyed: tokio::sync::Mutex<()>,
+    /// Cancelled when the server stops: open streams end.
+    pub(crate) stop: CancellationToken,
+}
+
+/// The state, as operations get it.
+type SharedState = Arc<ApiState>;
+
+/// The routes of the API.
+pub(crate) fn router(
+    service: UpdraftService,
+    access: BearerAccess,
+    webhooks: Webhooks,
+    stop: CancellationToken,
+) -> Router {
+    let state = Arc::new(ApiState { service, access, webhooks, keyed: tokio::sync::Mutex::default(), stop });
+    let routes = Router::new()
+        .route("/openapi.json", get(document::openapi))
+        .route("/runs", get(runs::list).post(runs::start))
+        .route("/runs/{id}", get(runs::show))
+        .route("/runs/{id}/events", get(runs::events))
+        .route("/runs/{id}/stream", get(stream::open))
+        .route("/runs/{id}/socket", get(socket::open))
+        .route("/runs/{id}/tell", post(steering::tell))
+        .route("/runs/{id}/answer", post(steering::answer))
+        .route("/runs/{id}/approve", post(steering::approve))
+        .route("/runs/{id}/pause", post(steering::pause))
+        .route("/runs/{id}/resume", post(steering::resume))
+        .route("/runs/{id}/cancel", post(steering::cancel))
+        .route("/runs/{id}/fork", post(copies::fork))
+        .route("/runs/{id}/rerun", post(copies::rerun))
+        .route("/runs/{id}/diff/{other}", get(copies::diff))
+        .route("/runs/{id}/plan", get(plan::show).put(plan::replace))
+        .route("/runs/{id}/files", post(files::add_to_run).layer(DefaultBodyLimit::max(files::MOST_SENT)))
+        .route("/files", post(files::add).layer(DefaultBodyLimit::max(files::MOST_SENT)))
+        .route("/agents", get(surroundings::agents))
+        .route("/tools", get(surroundings::tools))
+        .route("/tools/{name}", post(surroundings::call))
+        .route("/models", get(surroundings::models))
+        .route("/memory", get(memory::list).post(memory::add))
+        .route("/memory/{id}", put(memory::change).delete(memory::forget))
+        .route("/knowledge/search", get(knowledge::search))
+        .route("/knowledge/documents", get(knowledge::documents))
+        .route("/knowledge/ingestion", get(knowledge::ingestion).post(knowledge::ingest))
+        .route("/health", get(server::health))
+        .route("/doctor", get(server::doctor))
+        .route("/webhooks", get(hooks::list))
+        .route("/users", get(server::users).post(server::add_user))
+        .route("/users/{name}", delete(server::remove_user))
+        .fallback(problem::no_such_address)
+        .method_not_allowed_fallback(problem::no_such_method)
+        .layer(from_fn_with_state(Arc::clone(&state), check))
+        .with_state(state);
+    Router::new().nest(document::PREFIX, routes)
+}
+
+/// Lets programs in that show a token with the role that the operation needs.
+async fn check(
+    State(state): State<SharedState>,
+    ConnectInfo(slot): ConnectInfo<AdmissionSlot>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let page = CorsRequest::of(request.headers());
+    if page.is_some() && request.method() == Method::OPTIONS && state.access.may_ask(request.headers()) {
+        // A preflight request of a browser contains no token.
+        return answer_for(page, StatusCode::METHOD_NOT_ALLOWED.into_response());
+    }
+    let caller = match state.access.caller(request.headers()) {
+        Ok(caller) => caller,
+        Err(refusal) => return Problem::from(refusal).into_response(),
+    };
+    slot.let_in();
+    let needed = roles::needed(request.method(), request.uri().path());
+    if caller.role() < needed {
+        return forbidden(&caller, needed).into_response();
+    }
+    if !request.method().is_safe() {
+        tracing::info!(user = caller.name(), "{} {}{}", request.method(), document::PREFIX, request.uri().path());
+    }
+    request.extensions_mut().insert(caller);
+    let response = next.run(request).await;
+    let is_no_method = response.status() == StatusCode::METHOD_NOT_ALLOWED;
+    let mut response = answer_for(page.filter(|_| !is_no_method), response);
+    let headers = response.headers_mut();
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// What a program may not do.
+fn forbidden(caller: &ApiCaller, needed: UserRole) -> Problem {
+    let (name, role, needed) = (caller.name(), caller.role().word(), needed.word());
+    let why = format!("{name} has the role `{role}`, and this needs `{needed}`");
+    Problem::new(StatusCode::FORBIDDEN, why).hint("the owner of the server gives roles, with `updraft serve user`")
+}

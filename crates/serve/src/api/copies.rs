@@ -1,0 +1,127 @@
+//! Runs made of other runs: forked from the past, repeated; and two compared.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use updraft_run::StepId;
+use updraft_workbench::service::ForkOrder;
+use utoipa::ToSchema;
+
+use super::SharedState;
+use super::input::{ApiPath, RunPath, known_run};
+use super::keys::{KeyedJson, KeyedStart};
+use super::problem::{ApiResult, Problem};
+use super::runs::{ApiRunStart, created};
+
+/// Where a run is cut, and what is different in the copy.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ForkBody {
+    /// How many events are copied.
+    at: u64,
+    /// Another goal.
+    goal: Option<String>,
+    /// What the user says first in the copy.
+    message: Option<String>,
+    /// Another model, for all agents.
+    model: Option<String>,
+    /// Results of steps with other values.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    variables: Map<String, Value>,
+}
+
+/// Start a copy of a run's first events
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/fork",
+    tag = "runs",
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key leads to the same run", min_length = 1, max_length = 255)
+    ),
+    request_body = ForkBody,
+    responses(
+        (status = 422, description = "The key was used for another request", body = Problem, content_type = "application/problem+json"),
+        (status = 201, body = ApiRunStart, headers(("Location", description = "The address of the copy")))
+    )
+)]
+pub(super) async fn fork(
+    State(state): State<SharedState>,
+    RunPath(id): RunPath,
+    sent: KeyedJson<ForkBody>,
+) -> ApiResult<impl IntoResponse> {
+    let (body, to, _alone) = match sent.claim(&state).await? {
+        KeyedStart::Known(id) => return Ok(created(id.to_string())),
+        KeyedStart::New(body, id, alone) => (body, id, alone),
+    };
+    let ForkBody { at, goal, message, model, variables } = body;
+    let order = ForkOrder { at, goal, message, model, variables: variables.into_iter().collect(), to };
+    let copy = Box::pin(state.service.runs.fork(id.as_str(), order)).await?;
+    Ok(created(copy.to_string()))
+}
+
+/// Which steps are repeated.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RerunBody {
+    /// These steps are carried out again, and what depends on them. None: only what is not up to date any more.
+    #[serde(default)]
+    steps: Vec<String>,
+}
+
+/// Repeat a run that has ended
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/rerun",
+    tag = "runs",
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key leads to the same run", min_length = 1, max_length = 255)
+    ),
+    request_body = RerunBody,
+    responses(
+        (status = 422, description = "The key was used for another request", body = Problem, content_type = "application/problem+json"),
+        (status = 201, body = ApiRunStart, headers(("Location", description = "The address of the new run")))
+    )
+)]
+pub(super) async fn rerun(
+    State(state): State<SharedState>,
+    RunPath(id): RunPath,
+    sent: KeyedJson<RerunBody>,
+) -> ApiResult<impl IntoResponse> {
+    let runs = &state.service.runs;
+    let (RerunBody { steps }, new, _alone) = match sent.claim(&state).await? {
+        KeyedStart::Known(id) => return Ok(created(id.to_string())),
+        KeyedStart::New(body, id, alone) => (body, id, alone),
+    };
+    let steps = steps.iter().map(|step| StepId::parse(step)).collect::<Result<Vec<_>, _>>();
+    let steps = steps.map_err(|bad| Problem::conflict(bad.to_string()))?;
+    let repeated = match new {
+        Some(new) => Box::pin(runs.rerun_as(new, id.as_str(), steps)).await?,
+        None => Box::pin(runs.rerun(id.as_str(), steps)).await?,
+    };
+    Ok(created(repeated.to_string()))
+}
+
+/// How two runs differ
+///
+/// `parts_at` is the first event that differs, `steps` are those that differ, with their status and output in both.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/diff/{other}",
+    tag = "runs",
+    params(("id" = String, Path, description = "The run"), ("other" = String, Path, description = "The other run")),
+    responses((status = 200, body = Object))
+)]
+pub(super) async fn diff(
+    State(state): State<SharedState>,
+    ApiPath((left, right)): ApiPath<(String, String)>,
+) -> ApiResult<Json<Value>> {
+    let (left, right) = (known_run(&state, &left)?, known_run(&state, &right)?);
+    let runs = state.service.runs.clone();
+    let found = tokio::task::spawn_blocking(move || runs.compare(left.as_str(), right.as_str())).await??;
+    Ok(Json(serde_json::to_value(&found).unwrap_or_default()))
+}

@@ -1,0 +1,149 @@
+//! `/api/v1/openapi.json`: the whole API as OpenAPI 3.1, made from the types and operations themselves.
+//!
+//! What holds for many operations is added here and not at each: the token, the role, and the answers that tell of
+//! problems.
+
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
+use axum::http::{Method, header};
+use axum::response::IntoResponse;
+use serde_json::json;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::response::{Response as ResponseEntry, ResponseBuilder};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr};
+use utoipa::{Modify, OpenApi};
+
+use super::problem::Problem;
+use super::{
+    copies, files, hooks, knowledge, memory, plan, roles, runs, server, socket, steering, stream, surroundings,
+};
+
+/// Where the API is.
+pub(crate) const PREFIX: &str = "/api/v1";
+
+/// The whole API.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Updraft",
+        description = "Runs of agents: start, watch, steer, look at and compare them. Made for programs; people have the \
+                       page. Errors are problem details (RFC 9457)."
+    ),
+    paths(
+        runs::list,
+        runs::start,
+        runs::show,
+        runs::events,
+        stream::open,
+        socket::open,
+        steering::tell,
+        steering::answer,
+        steering::approve,
+        steering::pause,
+        steering::resume,
+        steering::cancel,
+        plan::show,
+        plan::replace,
+        copies::fork,
+        copies::rerun,
+        copies::diff,
+        files::add,
+        files::add_to_run,
+        surroundings::agents,
+        surroundings::tools,
+        surroundings::call,
+        surroundings::models,
+        memory::list,
+        memory::add,
+        memory::change,
+        memory::forget,
+        knowledge::search,
+        knowledge::documents,
+        knowledge::ingestion,
+        knowledge::ingest,
+        server::health,
+        server::doctor,
+        hooks::list,
+        server::users,
+        server::add_user,
+        server::remove_user,
+        openapi,
+    ),
+    components(schemas(Problem)),
+    modifiers(&CommonParts)
+)]
+struct ApiDocument;
+
+/// What all operations have in common.
+struct CommonParts;
+
+impl Modify for CommonParts {
+    fn modify(&self, document: &mut Document) {
+        env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
+        if let Some(components) = document.components.as_mut() {
+            components.add_security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+        }
+        document.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>("token", [])]);
+        let paths = std::mem::take(&mut document.paths.paths);
+        for (path, mut item) in paths {
+            let operations = [
+                (Method::GET, &mut item.get),
+                (Method::POST, &mut item.post),
+                (Method::PUT, &mut item.put),
+                (Method::DELETE, &mut item.delete),
+            ];
+            for (method, operation) in operations {
+                if let Some(operation) = operation {
+                    complete(&method, &path, operation);
+                }
+            }
+            document.paths.paths.insert(format!("{PREFIX}{path}"), item);
+        }
+    }
+}
+
+/// Adds what all operations of this kind have.
+fn complete(method: &Method, path: &str, operation: &mut Operation) {
+    let role = roles::needed(method, path).word();
+    let about = operation.description.take().unwrap_or_default();
+    operation.description = Some(format!("{about}\n\nNeeds the role `{role}`.").trim().to_owned());
+    operation.extensions.get_or_insert_default().merge(Extensions::builder().add("x-role", json!(role)).build());
+    let has_body = operation.request_body.is_some();
+    let is_change = !method.is_safe();
+    let problems = [
+        ("400", "The request cannot be read.", true),
+        ("401", "There is no token, or it is not known.", true),
+        ("403", "The role of the token may not do this.", true),
+        ("404", "There is no such thing here.", path.contains('{')),
+        ("408", "The body did not arrive in time.", has_body),
+        ("409", "It does not fit what is there.", is_change),
+        ("413", "The body is too large.", has_body),
+        ("415", "The body has another type.", has_body),
+        ("500", "The server could not do it.", true),
+    ];
+    for (status, words, _) in problems.into_iter().filter(|(.., is_possible)| *is_possible) {
+        operation.responses.responses.entry(status.to_owned()).or_insert_with(|| problem(words));
+    }
+}
+
+/// An answer that tells of a problem.
+fn problem(words: &str) -> RefOr<ResponseEntry> {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+    RefOr::T(ResponseBuilder::new().description(words).content("application/problem+json", content).build())
+}
+
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| ApiDocument::openapi().to_pretty_json().unwrap_or_default().into());
+
+/// This document
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "server",
+    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json"))
+)]
+pub(super) async fn openapi() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone())
+}

@@ -1,0 +1,138 @@
+//! Files that programs add: to the workspace, for a new run; or to a run that is at work, which is told of them.
+
+use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::{FromRequest as _, Multipart, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::{Extension, Json};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use utoipa::ToSchema;
+
+use super::SharedState;
+use super::input::{RunPath, SILENCE, too_large, too_slow, wrong_type};
+use super::problem::{ApiResult, Problem};
+use crate::bearer::ApiCaller;
+use crate::page::uploads::{FOLDER, MOST_BYTES, MOST_FILES, safe_name};
+
+/// Most bytes of a body with files: a little more than the files may have.
+pub(super) const MOST_SENT: usize = MOST_BYTES + (1 << 20);
+/// Files are held in memory until all of them are there, so only so many bodies are received at once.
+static RECEIVERS: Semaphore = Semaphore::const_new(4);
+
+/// Files to be added.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it only describes the body")]
+pub(super) struct FilesBody {
+    /// The files.
+    #[schema(value_type = Vec<String>, format = Binary, content_media_type = "application/octet-stream")]
+    files: Vec<Vec<u8>>,
+}
+
+/// Files that were added.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiFiles {
+    /// Their paths in the workspace, for `files` of a new run. Nothing is ever replaced: a name that is taken gets a number.
+    paths: Vec<String>,
+}
+
+/// Add files to the workspace
+#[utoipa::path(
+    post,
+    path = "/files",
+    tag = "files",
+    request_body(content = FilesBody, content_type = "multipart/form-data"),
+    responses((status = 201, body = ApiFiles))
+)]
+pub(super) async fn add(State(state): State<SharedState>, request: Request) -> ApiResult<(StatusCode, Json<ApiFiles>)> {
+    let paths = receive(&state, request).await?;
+    Ok((StatusCode::CREATED, Json(ApiFiles { paths })))
+}
+
+/// Add files to the workspace, and tell a run of them
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/files",
+    tag = "files",
+    params(("id" = String, Path, description = "The run")),
+    request_body(content = FilesBody, content_type = "multipart/form-data"),
+    responses((status = 201, body = ApiFiles))
+)]
+pub(super) async fn add_to_run(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<ApiCaller>,
+    RunPath(id): RunPath,
+    request: Request,
+) -> ApiResult<(StatusCode, Json<ApiFiles>)> {
+    let runs = &state.service.runs;
+    let view = runs.view(id.as_str()).await?;
+    if view.status.is_final() {
+        return Err(Problem::conflict(format!("run {id} has already ended: it is {}", view.status)));
+    }
+    let paths = receive(&state, request).await?;
+    let list = paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    tracing::info!(user = caller.name(), "files for run {id}: {list}");
+    runs.tell_user(id.as_str(), format!("I have added files to the workspace: {list}")).await?;
+    Ok((StatusCode::CREATED, Json(ApiFiles { paths })))
+}
+
+/// Refuses what is of another type, or announces itself as too large, without reading it.
+fn check_head(headers: &HeaderMap) -> ApiResult<()> {
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let kind = header(header::CONTENT_TYPE).unwrap_or_default().trim_start();
+    if !kind.get(..19).is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/form-data")) {
+        return Err(wrong_type("multipart/form-data"));
+    }
+    let announced = header(header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > MOST_SENT as u64) {
+        return Err(too_large(MOST_SENT));
+    }
+    Ok(())
+}
+
+/// Receives the files of a body, and stores them.
+async fn receive(state: &SharedState, request: Request) -> ApiResult<Vec<String>> {
+    check_head(request.headers())?;
+    let _place = RECEIVERS.acquire().await.map_err(|_| Problem::conflict("the server is stopping"))?;
+    let sent = Multipart::from_request(request, &()).await;
+    let mut sent = sent.map_err(|wrong| Problem::unreadable(wrong.body_text()))?;
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    while let Some(field) = in_time(sent.next_field()).await? {
+        if field.name() != Some("files") {
+            return Err(Problem::unreadable("the parts of the body are files with the name `files`"));
+        }
+        if files.len() == MOST_FILES {
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("there are more than {MOST_FILES} files")));
+        }
+        files.push(receive_one(field, &mut bytes).await?);
+    }
+    if files.is_empty() {
+        return Err(Problem::unreadable("the body has no files"));
+    }
+    let mut paths = Vec::new();
+    for (name, content) in files {
+        paths.push(state.service.files.add(FOLDER, &name, content).await?);
+    }
+    Ok(paths)
+}
+
+async fn receive_one(mut field: Field<'_>, bytes: &mut usize) -> ApiResult<(String, Vec<u8>)> {
+    let name = safe_name(field.file_name().unwrap_or_default());
+    let mut content = Vec::new();
+    while let Some(part) = in_time(field.chunk()).await? {
+        *bytes += part.len();
+        if *bytes > MOST_BYTES {
+            return Err(too_large(MOST_BYTES));
+        }
+        content.extend_from_slice(&part);
+    }
+    Ok((if name.is_empty() { "file".to_owned() } else { name }, content))
+}
+
+/// The next piece of a body, if it comes soon.
+async fn in_time<T>(next: impl Future<Output = Result<T, MultipartError>>) -> ApiResult<T> {
+    let next = tokio::time::timeout(SILENCE, next).await.map_err(|_| too_slow())?;
+    next.map_err(|wrong| match wrong.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(MOST_SENT),
+        _ => Problem::unreadable(wrong.body_text()),
+    })
+}

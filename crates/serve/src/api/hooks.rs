@@ -1,0 +1,33 @@
+//! `/webhooks`: the servers that are told about runs, and whether they take it.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::SharedState;
+
+/// A server that is told about runs.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiWebhook {
+    /// Where it is.
+    url: String,
+    /// What it is told.
+    events: Vec<&'static str>,
+    /// How many messages wait.
+    waiting: usize,
+    /// Why the last attempt failed, if it did.
+    last_failure: Option<String>,
+}
+
+/// List webhooks
+#[utoipa::path(get, path = "/webhooks", tag = "server", responses((status = 200, body = [ApiWebhook])))]
+pub(super) async fn list(State(state): State<SharedState>) -> Json<Vec<ApiWebhook>> {
+    let listed = state.webhooks.iter().map(|known| ApiWebhook {
+        url: known.endpoint.url.clone(),
+        events: known.endpoint.events.iter().map(|event| event.word()).collect(),
+        waiting: known.waiting(),
+        last_failure: known.last_failure(),
+    });
+    Json(listed.collect())
+}

@@ -1,0 +1,126 @@
+//! What requests carry: JSON bodies, queries and the names of runs, each read within limits or refused as a [`Problem`].
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use updraft_run::RunId;
+
+use super::problem::Problem;
+use super::{ApiState, SharedState};
+
+/// Most bytes of a JSON body.
+const MOST_JSON: usize = 4 << 20;
+/// How long a client may be silent in the middle of a body.
+pub(super) const SILENCE: Duration = Duration::from_secs(5);
+/// How long a JSON body may take in all.
+const WHOLE: Duration = Duration::from_secs(30);
+
+/// A JSON body.
+pub(super) struct ApiJson<T>(pub(super) T);
+
+/// The query of an address.
+pub(super) struct ApiQuery<T>(pub(super) T);
+
+/// A part of the path that is no run.
+pub(super) struct ApiPath<T>(pub(super) T);
+
+/// The run that an address names. It is in this workspace.
+pub(super) struct RunPath(pub(super) RunId);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for ApiJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(wrong_type("application/json"));
+        }
+        let bytes = read_body(request, MOST_JSON).await?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| unfit(&error))
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for ApiQuery<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Query::from_request_parts(parts, state).await;
+        read.map(|Query(query)| Self(query)).map_err(|wrong| Problem::unreadable(wrong.body_text()))
+    }
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for ApiPath<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Path::from_request_parts(parts, state).await;
+        read.map(|Path(path)| Self(path)).map_err(|wrong| Problem::missing(wrong.body_text()))
+    }
+}
+
+impl FromRequestParts<SharedState> for RunPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &SharedState) -> Result<Self, Problem> {
+        let ApiPath(id) = ApiPath::<String>::from_request_parts(parts, state).await?;
+        known_run(state, &id).map(Self)
+    }
+}
+
+/// The run with an id.
+pub(super) fn known_run(state: &ApiState, id: &str) -> Result<RunId, Problem> {
+    state.service.runs.find(id).map_err(|fault| Problem::missing(fault.message))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json") || kind.to_ascii_lowercase().ends_with("+json")
+}
+
+/// The body is not what is expected.
+pub(super) fn unfit(error: &serde_json::Error) -> Problem {
+    Problem::unreadable(format!("the body does not fit: {error}"))
+}
+
+/// The body has another type than this.
+pub(super) fn wrong_type(wanted: &str) -> Problem {
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("send the body as `Content-Type: {wanted}`"))
+}
+
+/// The body is larger than this.
+pub(super) fn too_large(most: usize) -> Problem {
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is too large; at most {most} bytes are read"))
+}
+
+/// The client was silent for too long.
+pub(super) fn too_slow() -> Problem {
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time; send it without long pauses")
+}
+
+/// Reads a whole body. What announces itself as too large is not read at all.
+async fn read_body(request: Request, most: usize) -> Result<Bytes, Problem> {
+    let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: u64| length > most as u64) {
+        return Err(too_large(most));
+    }
+    let reading = collect(request.into_body(), most);
+    tokio::time::timeout(WHOLE, reading).await.map_err(|_| too_slow())?
+}
+
+async fn collect(body: Body, most: usize) -> Result<Bytes, Problem> {
+    let (mut stream, mut bytes) = (body.into_data_stream(), Vec::new());
+    loop {
+        let next = tokio::time::timeout(SILENCE, stream.next()).await.map_err(|_| too_slow())?;
+        let Some(part) = next else { return Ok(bytes.into()) };
+        let part = part.map_err(|error| Problem::unreadable(format!("the body broke off: {error}")))?;
+        if bytes.len() + part.len() > most {
+            return Err(too_large(most));
+        }
+        bytes.extend_from_slice(&part);
+    }
+}

@@ -1,0 +1,124 @@
+//! What went wrong, as RFC 9457 has it: `application/problem+json`.
+//!
+//! | status | when |
+//! |---|---|
+//! | 400 | the request cannot be read: no JSON, a field that does not exist, a value of another type |
+//! | 401, 403 | no token; or a role that may not do this |
+//! | 404, 405 | there is no such run or address; or it has no such method |
+//! | 408, 413, 415 | the body takes too long, is too large, or of another type |
+//! | 409 | the request can be read, but does not fit what is there: the run has ended, nobody asks, no such model |
+//! | 422 | an `Idempotency-Key` that was used for another request |
+//! | 500 | the server could not do it |
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use updraft_workbench::{Fault, Kind};
+use utoipa::ToSchema;
+
+use crate::bearer::BearerRefusal;
+
+/// Problem details.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// The kind of the problem: `about:blank`, since the status says it.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status in words.
+    title: &'static str,
+    /// The status of the answer.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What is wrong.
+    detail: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hints: Vec<String>,
+}
+
+/// The result of an operation.
+pub(super) type ApiResult<T> = Result<T, Problem>;
+
+impl Problem {
+    /// A problem with this status.
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Problem");
+        Self { kind: "about:blank", title, status: status.as_u16(), detail: detail.into(), hints: Vec::new() }
+    }
+
+    /// The request cannot be read.
+    pub(super) fn unreadable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// The request does not fit what is there.
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// What is asked for does not exist.
+    pub(super) fn missing(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// The same, with what to do.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        let status = match fault.kind {
+            Kind::Usage | Kind::Config | Kind::NoSandbox => StatusCode::CONFLICT,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self { hints: fault.hints, ..Self::new(status, fault.message) }
+    }
+}
+
+impl From<tokio::task::JoinError> for Problem {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    }
+}
+
+impl From<BearerRefusal> for Problem {
+    fn from(refusal: BearerRefusal) -> Self {
+        Self::new(refusal.status, refusal.why)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"))];
+        let mut response = (status, kind, body).into_response();
+        let mut say = |name, value| drop(response.headers_mut().insert(name, HeaderValue::from_static(value)));
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                say(header::WWW_AUTHENTICATE, "Bearer realm=\"updraft\"");
+                // A client without a token gets no further requests on this connection.
+                say(header::CONNECTION, "close");
+            }
+            // The rest of the body is not read.
+            StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                say(header::CONNECTION, "close");
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// The answer to any other address.
+pub(super) async fn no_such_address() -> Problem {
+    Problem::missing("there is no such address in this API").hint("`/api/v1/openapi.json` describes all of them")
+}
+
+/// The answer to any other method.
+pub(super) async fn no_such_method() -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this address has no such method; the header `Allow` lists them")
+}

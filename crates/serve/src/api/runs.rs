@@ -1,0 +1,260 @@
+//! `/runs`: runs listed, started and looked at.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde::{Deserialize, Serialize};
+use updraft_run::{ApprovalMode, RunMode};
+use updraft_workbench::service::{OrderFace, RunGroup, RunListQuery, RunOrder};
+use utoipa::{IntoParams, ToSchema};
+
+use super::SharedState;
+use super::document::PREFIX;
+use super::input::{ApiQuery, RunPath, known_run};
+use super::keys::{KeyedJson, KeyedStart};
+use super::problem::{ApiResult, Problem};
+use super::run_json::{ApiEvent, ApiRun, ApiRunRow};
+
+/// Which runs are listed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RunListParams {
+    /// Words that the goal or the id must contain.
+    #[serde(default)]
+    words: String,
+    /// Only runs of this kind.
+    group: Option<ApiRunGroup>,
+    /// How many are skipped.
+    #[serde(default)]
+    skip: u32,
+    /// At most this many.
+    #[serde(default = "fifty")]
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: u32,
+}
+
+fn fifty() -> u32 {
+    50
+}
+
+/// The kinds of runs that people look for.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum ApiRunGroup {
+    NeedsYou,
+    Running,
+    Done,
+    Failed,
+}
+
+/// One page of the list of runs.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiRunList {
+    /// The runs: those that wait for a person first, then the newest.
+    runs: Vec<ApiRunRow>,
+    /// How many runs the query finds.
+    found: usize,
+    /// How many of all runs wait for a person.
+    waiting: usize,
+    /// How many runs there are.
+    all: usize,
+}
+
+/// List runs
+#[utoipa::path(get, path = "/runs", tag = "runs", params(RunListParams), responses((status = 200, body = ApiRunList)))]
+pub(super) async fn list(
+    State(state): State<SharedState>,
+    ApiQuery(params): ApiQuery<RunListParams>,
+) -> ApiResult<Json<ApiRunList>> {
+    if !(1..=200).contains(&params.limit) {
+        return Err(Problem::unreadable("`limit` is a number from 1 to 200"));
+    }
+    let group = params.group.map(|group| match group {
+        ApiRunGroup::NeedsYou => RunGroup::NeedsYou,
+        ApiRunGroup::Running => RunGroup::Running,
+        ApiRunGroup::Done => RunGroup::Done,
+        ApiRunGroup::Failed => RunGroup::Failed,
+    });
+    let query = RunListQuery { words: params.words, group, skip: params.skip as usize, most: params.limit as usize };
+    let runs = state.service.runs.clone();
+    let list = tokio::task::spawn_blocking(move || runs.run_list(&query)).await??;
+    let rows = list.rows.into_iter().map(ApiRunRow::from).collect();
+    Ok(Json(ApiRunList { runs: rows, found: list.found, waiting: list.waiting, all: list.all }))
+}
+
+/// A goal, and how to work on it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewRunBody {
+    /// What you want done.
+    #[schema(min_length = 1)]
+    goal: String,
+    /// One agent works on it alone, instead of several with a plan.
+    agent: Option<String>,
+    /// A swarm of agents works on it, without a plan.
+    #[serde(default)]
+    swarm: bool,
+    /// Another model than the server's.
+    model: Option<String>,
+    /// Stricter approvals than the server's.
+    approvals: Option<ApiApprovals>,
+    /// The plan waits for approval before anything is changed.
+    #[serde(default)]
+    plan_first: bool,
+    /// Files of the workspace that come with it, by path.
+    #[serde(default)]
+    files: Vec<String>,
+    /// The id of a run that has ended, which this one follows up on.
+    follows: Option<String>,
+}
+
+/// What happens with calls that need approval.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum ApiApprovals {
+    /// All are allowed, except what a rule denies.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// Nobody is asked: such calls are refused.
+    Refuse,
+    /// Nothing may be changed at all.
+    ReadOnly,
+}
+
+impl From<ApiApprovals> for ApprovalMode {
+    fn from(approvals: ApiApprovals) -> Self {
+        match approvals {
+            ApiApprovals::Allow => ApprovalMode::Allow,
+            ApiApprovals::Ask => ApprovalMode::Ask,
+            ApiApprovals::Refuse => ApprovalMode::Refuse,
+            ApiApprovals::ReadOnly => ApprovalMode::ReadOnly,
+        }
+    }
+}
+
+impl NewRunBody {
+    fn order(self, state: &SharedState) -> ApiResult<RunOrder> {
+        let Self { goal, agent, swarm, model, approvals, plan_first, files, follows } = self;
+        if goal.is_empty() {
+            return Err(Problem::unreadable("the goal is empty; say what you want done"));
+        }
+        let mode = match (agent, swarm) {
+            (Some(_), true) => return Err(Problem::conflict("`agent` and `swarm` exclude each other")),
+            (Some(agent), false) => RunMode::Agent(agent),
+            (None, true) => RunMode::Swarm,
+            (None, false) => RunMode::Plan,
+        };
+        let usual = state.service.settings().effective.approvals.value;
+        let approvals = approvals.map(ApprovalMode::from).filter(|approvals| *approvals != usual);
+        let follows = follows.map(|id| known_run(state, &id)).transpose()?;
+        Ok(RunOrder { goal, mode, model, approvals, plan_first, files, follows, face: OrderFace::Api })
+    }
+}
+
+/// A run that was started.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiRunStart {
+    /// Its id.
+    pub(super) id: String,
+}
+
+/// The answer to a request that started a run.
+pub(super) fn created(id: String) -> impl IntoResponse {
+    let place = [(header::LOCATION, format!("{PREFIX}/runs/{id}"))];
+    (StatusCode::CREATED, place, Json(ApiRunStart { id }))
+}
+
+/// Start a run
+///
+/// When this is answered, the goal is on disk, and the run continues in the background.
+#[utoipa::path(
+    post,
+    path = "/runs",
+    tag = "runs",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key leads to the same run", min_length = 1, max_length = 255)
+    ),
+    request_body = NewRunBody,
+    responses(
+        (status = 422, description = "The key was used for another request", body = Problem, content_type = "application/problem+json"),
+        (status = 201, body = ApiRunStart, headers(("Location", description = "The address of the run")))
+    )
+)]
+pub(super) async fn start(
+    State(state): State<SharedState>,
+    sent: KeyedJson<NewRunBody>,
+) -> ApiResult<impl IntoResponse> {
+    let runs = &state.service.runs;
+    let (body, id, _alone) = match sent.claim(&state).await? {
+        KeyedStart::Known(id) => return Ok(created(id.to_string())),
+        KeyedStart::New(body, id, alone) => (body, id, alone),
+    };
+    let order = body.order(&state)?;
+    let started = match id {
+        Some(id) => Box::pin(runs.order_as(id, order)).await?,
+        None => Box::pin(runs.order(order)).await?,
+    };
+    Ok(created(started.to_string()))
+}
+
+/// Show a run
+#[utoipa::path(
+    get,
+    path = "/runs/{id}",
+    tag = "runs",
+    params(("id" = String, Path, description = "The run")),
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn show(State(state): State<SharedState>, RunPath(id): RunPath) -> ApiResult<Json<ApiRun>> {
+    Ok(Json(state.service.runs.view(id.as_str()).await?.into()))
+}
+
+/// Which events are listed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventParams {
+    /// Only events after this number.
+    #[serde(default)]
+    after: u64,
+    /// At most this many.
+    #[serde(default = "hundred")]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: u32,
+}
+
+fn hundred() -> u32 {
+    100
+}
+
+/// Events of a run.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiEventList {
+    /// The events, oldest first.
+    events: Vec<ApiEvent>,
+}
+
+/// List events of a run
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/events",
+    tag = "runs",
+    params(("id" = String, Path, description = "The run"), EventParams),
+    responses((status = 200, body = ApiEventList))
+)]
+pub(super) async fn events(
+    State(state): State<SharedState>,
+    RunPath(id): RunPath,
+    ApiQuery(params): ApiQuery<EventParams>,
+) -> ApiResult<Json<ApiEventList>> {
+    if !(1..=1000).contains(&params.limit) {
+        return Err(Problem::unreadable("`limit` is a number from 1 to 1000"));
+    }
+    let (runs, run) = (state.service.runs.clone(), id.clone());
+    let from = params.after.saturating_add(1);
+    let found = tokio::task::spawn_blocking(move || runs.events(&run, from, params.limit as usize)).await??;
+    Ok(Json(ApiEventList { events: found.iter().map(|numbered| ApiEvent::of(&id, numbered)).collect() }))
+}

@@ -1,0 +1,188 @@
+//! What is said to a run: messages, answers, decisions, pause, resume and cancel.
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use serde::Deserialize;
+use updraft_run::{ApprovalScope, Verdict};
+use utoipa::ToSchema;
+
+use super::SharedState;
+use super::input::{ApiJson, RunPath};
+use super::problem::{ApiResult, Problem};
+use super::run_json::ApiRun;
+use crate::bearer::ApiCaller;
+use crate::users::UserRole;
+
+/// A message.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MessageBody {
+    /// What the agents should know or do.
+    #[schema(min_length = 1)]
+    message: String,
+}
+
+/// Send a message to a run
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/tell",
+    tag = "steering",
+    params(("id" = String, Path, description = "The run")),
+    request_body = MessageBody,
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn tell(
+    State(state): State<SharedState>,
+    RunPath(id): RunPath,
+    ApiJson(body): ApiJson<MessageBody>,
+) -> ApiResult<Json<ApiRun>> {
+    if body.message.is_empty() {
+        return Err(Problem::unreadable("the message is empty"));
+    }
+    state.service.runs.tell_user(id.as_str(), body.message).await?;
+    Ok(Json(state.service.runs.view(id.as_str()).await?.into()))
+}
+
+/// An answer to a question of a run.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerBody {
+    /// The question; may be absent if only one is open.
+    question: Option<String>,
+    /// The answer; for a question with a form, an object as JSON. Absent: the answer is declined.
+    text: Option<String>,
+}
+
+/// Answer a question, or decline to
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/answer",
+    tag = "steering",
+    params(("id" = String, Path, description = "The run")),
+    request_body = AnswerBody,
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn answer(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<ApiCaller>,
+    RunPath(id): RunPath,
+    ApiJson(AnswerBody { question, text }): ApiJson<AnswerBody>,
+) -> ApiResult<Json<ApiRun>> {
+    let runs = &state.service.runs;
+    let view = match text {
+        Some(text) => runs.answer(id.as_str(), question.as_deref(), text).await?,
+        None => {
+            let question = question.ok_or_else(|| Problem::conflict("say with `question` which one is declined"))?;
+            runs.decline(id.as_str(), &question, caller.name()).await?
+        }
+    };
+    Ok(Json(view.into()))
+}
+
+/// A decision about a call or a plan.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VerdictBody {
+    /// The approval; may be absent if only one is open.
+    approval: Option<String>,
+    /// Whether the call may be made.
+    allow: bool,
+    /// What the agent is told with a refusal.
+    #[serde(default)]
+    because: String,
+    /// The same is allowed from now on: in this run, or in all runs of this workspace.
+    always: Option<ApiScope>,
+}
+
+/// Where an "always" applies.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ApiScope {
+    Run,
+    Workspace,
+}
+
+/// Allow or refuse a call, or a plan
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/approve",
+    tag = "steering",
+    params(("id" = String, Path, description = "The run")),
+    request_body = VerdictBody,
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn approve(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<ApiCaller>,
+    RunPath(id): RunPath,
+    ApiJson(VerdictBody { approval, allow, because, always }): ApiJson<VerdictBody>,
+) -> ApiResult<Json<ApiRun>> {
+    let always = always.filter(|_| allow).map(|scope| match scope {
+        ApiScope::Run => ApprovalScope::Run,
+        ApiScope::Workspace => ApprovalScope::Workspace,
+    });
+    let because = if allow { String::new() } else { because };
+    let verdict = Verdict { allow, by: caller.name().to_owned(), because, always, ..Verdict::default() };
+    Ok(Json(state.service.runs.decide(id.as_str(), approval.as_deref(), verdict).await?.into()))
+}
+
+/// Pause a run: it starts nothing new
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/pause",
+    tag = "steering",
+    params(("id" = String, Path, description = "The run")),
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn pause(State(state): State<SharedState>, RunPath(id): RunPath) -> ApiResult<Json<ApiRun>> {
+    Ok(Json(state.service.runs.pause(id.as_str()).await?.into()))
+}
+
+/// How a run is resumed.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResumeBody {
+    /// A higher limit, for a run that has reached one; needs the role `administer`.
+    limit: Option<String>,
+}
+
+/// Resume a run that was paused, interrupted or out of budget
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/resume",
+    tag = "steering",
+    params(("id" = String, Path, description = "The run")),
+    request_body = ResumeBody,
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn resume(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<ApiCaller>,
+    RunPath(id): RunPath,
+    ApiJson(ResumeBody { limit }): ApiJson<ResumeBody>,
+) -> ApiResult<Json<ApiRun>> {
+    let runs = &state.service.runs;
+    let view = match limit {
+        None => runs.resume(id.as_str()).await?,
+        // A higher limit is the owner's money.
+        Some(_) if caller.role() < UserRole::Administer => return Err(super::forbidden(&caller, UserRole::Administer)),
+        Some(limit) => runs.raise_limit(id.as_str(), &limit).await?,
+    };
+    Ok(Json(view.into()))
+}
+
+/// Stop a run for good
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/cancel",
+    tag = "steering",
+    params(("id" = String, Path, description = "The run")),
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn cancel(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<ApiCaller>,
+    RunPath(id): RunPath,
+) -> ApiResult<Json<ApiRun>> {
+    Ok(Json(state.service.runs.cancel(id.as_str(), caller.name()).await?.into()))
+}

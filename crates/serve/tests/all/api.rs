@@ -1,0 +1,130 @@
+//! The HTTP API as programs use it: runs started, followed and steered; errors as problem details; roles.
+
+use serde_json::{Value, json};
+use updraft_serve::UserRole;
+
+use crate::world::{Answer, World};
+
+/// A program that uses the API with a token.
+pub(crate) struct Program<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) token: String,
+}
+
+impl<'a> Program<'a> {
+    /// The owner's.
+    pub(crate) fn of(world: &'a World) -> Self {
+        Self { world, token: world.token.reveal().to_owned() }
+    }
+
+    /// A user's.
+    pub(crate) fn of_user(world: &'a World, name: &str, role: UserRole) -> Self {
+        Self { world, token: world.users.add(name, role).unwrap() }
+    }
+
+    pub(crate) fn bearer(&self) -> String {
+        format!("Authorization: Bearer {}\r\n", self.token)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.world.send("GET", &format!("/api/v1{path}"), &self.bearer(), "").await
+    }
+
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let headers = format!("{}Content-Type: application/json\r\n", self.bearer());
+        self.world.send(method, &format!("/api/v1{path}"), &headers, &body.to_string()).await
+    }
+
+    /// Starts a run.
+    pub(crate) async fn start(&self, body: &Value) -> String {
+        let started = self.send("POST", "/runs", body).await;
+        assert_eq!(started.status, 201, "{}", started.body);
+        let id = started.json()["id"].as_str().unwrap().to_owned();
+        assert_eq!(started.header("location"), Some(format!("/api/v1/runs/{id}").as_str()));
+        id
+    }
+
+    /// The run, once it has this status.
+    pub(crate) async fn until(&self, run: &str, status: &str) -> Value {
+        loop {
+            let seen = self.get(&format!("/runs/{run}")).await.json();
+            if seen["status"] == status {
+                return seen;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn asks() -> Value {
+    let question = json!({ "name": "ask_user", "args": { "question": "Which colour?", "options": ["red", "blue"] } });
+    json!({ "rules": [{ "when": { "turn": 0 }, "answer": { "calls": [question] } }], "default": { "text": "Painted." } })
+}
+
+#[tokio::test]
+async fn a_program_starts_a_run_answers_its_question_and_reads_the_answer() {
+    let world = World::new(&asks()).await;
+    let program = Program::of_user(&world, "tom", UserRole::Steer);
+    let run = program.start(&json!({ "goal": "Paint it", "agent": "clarification" })).await;
+    let waits = program.until(&run, "waiting").await;
+    assert_eq!(waits["waits"][0]["text"], "Which colour?");
+    assert_eq!(waits["waits"][0]["kind"], "question");
+    let listed = program.get("/runs?group=needs-you").await.json();
+    assert_eq!((listed["found"].as_u64(), listed["runs"][0]["id"].as_str()), (Some(1), Some(run.as_str())));
+    let question = &waits["waits"][0]["id"];
+    let answered =
+        program.send("POST", &format!("/runs/{run}/answer"), &json!({ "question": question, "text": "red" })).await;
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    assert_eq!(program.until(&run, "done").await["answer"], "Painted.");
+    let again = program.send("POST", &format!("/runs/{run}/answer"), &json!({ "text": "blue" })).await;
+    assert_eq!(again.status, 409, "{}", again.body);
+    let events = program.get(&format!("/runs/{run}/events?limit=1000")).await.json();
+    let events = events["events"].as_array().unwrap();
+    assert_eq!(events.first().unwrap()["type"], "started");
+    assert_eq!(events.last().unwrap()["type"], "finished");
+    assert!(events.iter().zip(1_u64..).all(|(event, number)| event["seq"] == number), "{events:?}");
+    world.close().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_as_problem_details() {
+    let world = World::new(&json!([{ "text": "done" }])).await;
+    let program = Program::of(&world);
+    let bearer = program.bearer();
+    let typed = format!("{bearer}Content-Type: application/json\r\n");
+    let plain = format!("{bearer}Content-Type: text/plain\r\n");
+    let huge = format!("{{\"goal\":\"{}\"}}", "x".repeat(5 << 20));
+    let wrong = [
+        ("GET", "/api/v1/nowhere", bearer.as_str(), "", 404),
+        ("GET", "/api/v1/runs/nobody", &bearer, "", 404),
+        ("GET", "/api/v1/runs/..%2f..%2fetc", &bearer, "", 404),
+        ("GET", "/api/v1/runs/%ff", &bearer, "", 404),
+        ("GET", "/api/v1/runs?limit=x", &bearer, "", 400),
+        ("GET", "/api/v1/runs?limit=0", &bearer, "", 400),
+        ("GET", "/api/v1/runs?wrods=x", &bearer, "", 400),
+        ("PATCH", "/api/v1/runs", &bearer, "", 405),
+        ("POST", "/api/v1/runs", &plain, "{}", 415),
+        ("POST", "/api/v1/runs", &typed, "{", 400),
+        ("POST", "/api/v1/runs", &typed, "{}", 400),
+        ("POST", "/api/v1/runs", &typed, "{\"goal\":7}", 400),
+        ("POST", "/api/v1/runs", &typed, "{\"goal\":\"x\",\"gaol\":1}", 400),
+        ("POST", "/api/v1/runs", &typed, "{\"goal\":\" \"}", 409),
+        ("POST", "/api/v1/runs", &typed, "{\"goal\":\"x\",\"agent\":\"nobody\"}", 409),
+        ("POST", "/api/v1/runs", &typed, &huge, 413),
+        ("GET", "/api/v1/runs", "", "", 401),
+        ("GET", "/api/v1/runs", "Authorization: Bearer wrong\r\n", "", 401),
+        ("GET", "/api/v1/runs", "Authorization: Basic dDp0\r\n", "", 401),
+        ("GET", "/api/v1/runs", &format!("{bearer}Origin: https://evil.example\r\n"), "", 403),
+        ("GET", "/api/v1/runs", &format!("{bearer}Host: evil.example\r\n"), "", 403),
+    ];
+    for (method, path, headers, body, status) in wrong {
+        let answer = world.send(method, path, headers, body).await;
+        assert_eq!(answer.status, status, "{method} {path} {}: {}", &body[..body.len().min(60)], answer.body);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{method} {path}");
+        let problem = answer.json();
+        assert_eq!((&problem["type"], &problem["status"]), (&json!("about:blank"), &json!(status)), "{problem}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{problem}");
+        assert_eq!(answer.header("allow").is_some(), status == 405, "{method} {path}");
+    }
+    world.close().await;
+}

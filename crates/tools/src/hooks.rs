@@ -1,0 +1,194 @@
+//! Hooks: programs of the user's that are called at events, in the sandbox. They get JSON on standard input; before a call they
+//! may refuse it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use updraft_run::{Reply, ToolCall};
+use updraft_sandbox::{CaptureOptions, ChildResult, Command, OutputMode, StdinMode};
+
+use crate::confinement::Confinement;
+use crate::tool::CallContext;
+use crate::truncate;
+
+/// How much of a program's output is read, in bytes.
+const KEPT: usize = 64 << 10;
+/// How much of a result a hook is told, in bytes.
+const TOLD: usize = 64 << 10;
+/// How much of what a program says is passed on, in bytes.
+const SHOWN: usize = 2_000;
+/// The exit code that refuses a call.
+const REFUSES: i32 = 2;
+
+/// When a hook is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookEvent {
+    /// A run has begun, and its goal is on disk.
+    RunStarted,
+    /// A run is over.
+    RunEnded,
+    /// A run waits for an answer or an approval.
+    NeedsPerson,
+    /// A call is allowed by the rules and is about to be made.
+    BeforeCall,
+    /// A call has ended.
+    AfterCall,
+}
+
+impl HookEvent {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::RunStarted, Self::RunEnded, Self::NeedsPerson, Self::BeforeCall, Self::AfterCall];
+
+    /// Its name in settings and in what hooks are told.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::RunStarted => "run_started",
+            Self::RunEnded => "run_ended",
+            Self::NeedsPerson => "needs_person",
+            Self::BeforeCall => "before_call",
+            Self::AfterCall => "after_call",
+        }
+    }
+}
+
+/// A program that is called at an event.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// Its name.
+    pub name: String,
+    /// When it is called.
+    pub event: HookEvent,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Only calls of these tools; all if empty.
+    pub tools: Vec<String>,
+    /// How long it may take.
+    pub time: Duration,
+    /// Whether a call is made if the hook fails or does not end.
+    pub lets_pass_on_failure: bool,
+    /// How it is confined.
+    pub confinement: Confinement,
+}
+
+/// What a hook said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookAnswer {
+    /// Nothing against it; the rules decide.
+    Pass,
+    /// The call must not be made, and why.
+    Deny(String),
+    /// A person decides, and why.
+    Ask(String),
+}
+
+impl Hook {
+    /// Whether it wants to know about calls of this tool.
+    pub(crate) fn concerns(&self, tool: &str) -> bool {
+        self.tools.is_empty() || self.tools.iter().any(|own| own == tool)
+    }
+
+    /// Calls the program. Fails if it does not start, does not end in time, or ends with an error.
+    pub async fn call(&self, about: &Value, workspace: &Path) -> Result<HookAnswer, String> {
+        let confinement = &self.confinement;
+        let sandbox = confinement.sandbox().await.map_err(|failure| failure.message)?;
+        let empty = confinement.only_reads().then(tempfile::tempdir).transpose();
+        let empty = empty.map_err(|error| format!("could not create a temporary folder: {error}"))?;
+        let mut policy = match &empty {
+            Some(empty) => confinement.policy_for_looking(workspace, empty.path()),
+            None => confinement.policy_for(workspace),
+        };
+        policy.limits.time = Some(self.time);
+        let Some((program, args)) = self.command.split_first() else { return Err("it has no command".to_owned()) };
+        let is_path = program.contains('/') || program.contains('\\');
+        let program = if is_path { workspace.join(program).display().to_string() } else { program.clone() };
+        // The program and files that it is started with may be outside of the workspace, where nothing else is granted.
+        let named = std::iter::once(&program).chain(args).map(Path::new);
+        policy.read.extend(named.filter(|path| path.is_absolute() && path.is_file()).map(Path::to_owned));
+        let captured = CaptureOptions { head: KEPT, tail: KEPT, ..CaptureOptions::default() };
+        let command = Command {
+            args: args.to_vec(),
+            env: confinement.environment.clone(),
+            cwd: Some(workspace.to_owned()),
+            stdin: StdinMode::Pipe,
+            output: OutputMode::Capture(captured),
+            ..Command::new(program)
+        };
+        let input = format!("{about}\n");
+        let ended = sandbox.run(&policy, command, input.as_bytes()).await.map_err(|error| error.to_string())?;
+        if let Some(run) = about["run"].as_str() {
+            confinement.remember(&ended.moved_aside, run);
+        }
+        answer(&ended, self.time)
+    }
+
+    /// Asks whether a call may be made.
+    pub(crate) async fn judge(&self, call: &ToolCall, cx: &CallContext) -> Result<HookAnswer, String> {
+        let asked = self.call(&about(self.event, call, cx), cx.place.workspace.root()).await;
+        match asked {
+            Err(why) if self.lets_pass_on_failure => {
+                let said = format!("the hook `{}` failed, and the call is made all the same: {why}", self.name);
+                tracing::warn!(hook = self.name, why, "a hook failed");
+                cx.log.line(&said);
+                Ok(HookAnswer::Pass)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Tells hooks about calls that have ended.
+pub(crate) async fn after_call(hooks: &[Hook], call: &ToolCall, reply: &Reply, cx: &CallContext) {
+    for hook in hooks.iter().filter(|hook| hook.event == HookEvent::AfterCall && hook.concerns(&call.name)) {
+        let mut about = about(hook.event, call, cx);
+        about["result"] = result(reply);
+        if let Err(why) = hook.call(&about, cx.place.workspace.root()).await {
+            tracing::warn!(hook = hook.name, why, "a hook failed");
+            cx.log.line(&format!("the hook `{}` failed: {why}", hook.name));
+        }
+    }
+}
+
+fn about(event: HookEvent, call: &ToolCall, cx: &CallContext) -> Value {
+    let around = &cx.around;
+    json!({ "event": event.word(), "run": around.run, "step": around.step, "agent": around.agent,
+            "workspace": cx.place.workspace.root().display().to_string(), "tool": call.name, "arguments": call.args })
+}
+
+fn result(reply: &Reply) -> Value {
+    let cut = |text: &str| truncate::head_and_tail(text, TOLD).unwrap_or_else(|| text.to_owned());
+    match reply {
+        Reply::Output(output) => json!({ "ok": !output.is_error, "text": cut(&output.text) }),
+        Reply::Failed(why) => json!({ "ok": false, "text": cut(&why.message) }),
+        Reply::TimedOut { .. } => json!({ "ok": false, "text": "it took too long" }),
+        _ => json!({ "ok": false, "text": "it did not end" }),
+    }
+}
+
+/// Reads what a program said: by its exit code, or as JSON.
+fn answer(ended: &ChildResult, time: Duration) -> Result<HookAnswer, String> {
+    if ended.timed_out() {
+        return Err(format!("it took longer than {} s", time.as_secs_f64()));
+    }
+    let (said, complaint) = (ended.stdout.text(), ended.stderr.text());
+    let shown = |text: &str| truncate::head_and_tail(text.trim(), SHOWN).unwrap_or_else(|| text.trim().to_owned());
+    let reason = |text: &str| if text.trim().is_empty() { "the hook gave no reason".to_owned() } else { shown(text) };
+    match ended.exit_code() {
+        0 => {}
+        REFUSES => return Ok(HookAnswer::Deny(reason(if complaint.trim().is_empty() { &said } else { &complaint }))),
+        code => {
+            let refused: String = ended.refused.iter().map(|refusal| format!(" [{refusal}]")).collect();
+            return Err(format!("it ended with exit code {code}{refused}: {}", reason(&complaint)));
+        }
+    }
+    let Ok(Value::Object(told)) = serde_json::from_str(said.trim()) else { return Ok(HookAnswer::Pass) };
+    let nested = told.get("hookSpecificOutput");
+    let text = |name: &str| told.get(name).or_else(|| nested?.get(name)).and_then(Value::as_str);
+    let why = reason(text("reason").or_else(|| text("permissionDecisionReason")).unwrap_or_default());
+    match text("decision").or_else(|| text("permissionDecision")) {
+        None | Some("pass" | "allow" | "approve" | "defer") => Ok(HookAnswer::Pass),
+        Some("deny" | "block") => Ok(HookAnswer::Deny(why)),
+        Some("ask") => Ok(HookAnswer::Ask(why)),
+        Some(other) => Err(format!("its `decision` is \"{}\"; expected pass, deny or ask", shown(other))),
+    }
+}

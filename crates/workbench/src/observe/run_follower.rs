@@ -1,0 +1,199 @@
+//! Follows the runs of this process in the journal, on a thread of its own, for traces and logs.
+//!
+//! The loop that drives a run only notes that it has grown. What is made of the events is read back from the journal, so
+//! it can never hold up a run, and says what the journal says.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use updraft_engine::{Delta, RunWatcher};
+use updraft_journal::Journal;
+use updraft_run::{EffectAddress, Record, Run, RunId};
+
+use super::log_files::RunLogFiles;
+use super::run_spans::RunSpans;
+use super::trace_exporter::TraceExporter;
+use crate::history::RunHistory;
+
+/// Most runs whose histories are kept in between; others are read again from the beginning.
+const KEPT: usize = 64;
+/// How long the thread waits if nothing is to be sent.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Follows runs until it is closed.
+pub(crate) struct RunFollower {
+    news: Arc<(Mutex<FollowerNews>, Condvar)>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    sends_traces: bool,
+}
+
+#[derive(Default)]
+struct FollowerNews {
+    /// Runs that have grown, and how many events each had when it was first noticed.
+    grown: BTreeMap<RunId, u64>,
+    is_closing: bool,
+}
+
+/// What is made of the events.
+pub(crate) struct RunOutputs {
+    pub(crate) traces: Option<TraceExporter>,
+    pub(crate) logs: Option<RunLogFiles>,
+}
+
+impl RunFollower {
+    pub(crate) fn start(journal: Journal, outputs: RunOutputs) -> std::io::Result<Self> {
+        let news: Arc<(Mutex<FollowerNews>, Condvar)> = Arc::default();
+        let (heard, sends_traces) = (Arc::clone(&news), outputs.traces.is_some());
+        let following = FollowerThread { journal, outputs, runs: BTreeMap::new() };
+        let thread = std::thread::Builder::new().name("observe".into()).spawn(move || following.follow(&heard))?;
+        Ok(Self { news, thread: Mutex::new(Some(thread)), sends_traces })
+    }
+
+    /// Whether requests should name their place in a trace.
+    pub(crate) fn sends_traces(&self) -> bool {
+        self.sends_traces
+    }
+
+    /// Notes that a run has grown beyond this many events.
+    fn grown(&self, id: &RunId, known: u64) {
+        let (news, wake) = &*self.news;
+        lock(news).grown.entry(id.clone()).or_insert(known);
+        wake.notify_one();
+    }
+
+    /// Waits until everything has been read and sent, for a few seconds at most.
+    pub(crate) async fn finish(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return };
+        lock(&self.news.0).is_closing = true;
+        self.news.1.notify_one();
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    }
+}
+
+impl Drop for RunFollower {
+    fn drop(&mut self) {
+        // A process that ends without finishing leaves the thread alone.
+        lock(&self.news.0).is_closing = true;
+        self.news.1.notify_one();
+    }
+}
+
+fn lock(news: &Mutex<FollowerNews>) -> MutexGuard<'_, FollowerNews> {
+    news.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A watcher that also notes growth for a follower.
+pub(crate) struct FollowedRuns {
+    pub(crate) inner: Arc<dyn RunWatcher>,
+    pub(crate) follower: Arc<RunFollower>,
+}
+
+impl RunWatcher for FollowedRuns {
+    fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
+        self.inner.record(id, first, record, run);
+        self.follower.grown(id, first.saturating_sub(1));
+    }
+
+    fn delta(&self, id: &RunId, at: &EffectAddress, delta: Delta<'_>) {
+        self.inner.delta(id, at, delta);
+    }
+
+    fn said(&self, id: &RunId, at: &EffectAddress, line: &str) {
+        self.inner.said(id, at, line);
+    }
+
+    fn printed(&self, id: &RunId, at: &EffectAddress, line: &str) {
+        self.inner.printed(id, at, line);
+    }
+}
+
+struct FollowerThread {
+    journal: Journal,
+    outputs: RunOutputs,
+    runs: BTreeMap<RunId, FollowedRun>,
+}
+
+struct FollowedRun {
+    history: RunHistory,
+    /// Events up to here were passed on, by this process or an earlier one.
+    passed: u64,
+}
+
+impl FollowerThread {
+    fn follow(mut self, news: &(Mutex<FollowerNews>, Condvar)) {
+        loop {
+            let (grown, is_closing) = self.wait(news);
+            for (id, known) in grown {
+                if let Err(error) = self.catch_up(&id, known) {
+                    tracing::warn!(run = %id, %error, "the run cannot be followed");
+                    self.runs.remove(&id);
+                }
+            }
+            if is_closing {
+                if let Some(traces) = self.outputs.traces.take() {
+                    traces.finish();
+                }
+                return;
+            }
+            if let Some(traces) = &mut self.outputs.traces {
+                traces.send_due(Instant::now());
+            }
+        }
+    }
+
+    fn wait(&self, news: &(Mutex<FollowerNews>, Condvar)) -> (BTreeMap<RunId, u64>, bool) {
+        let rest = self.outputs.traces.as_ref().and_then(|traces| traces.rest(Instant::now())).unwrap_or(IDLE);
+        let is_quiet = |news: &mut FollowerNews| news.grown.is_empty() && !news.is_closing;
+        let waited = news.1.wait_timeout_while(lock(&news.0), rest, is_quiet);
+        let (mut news, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (std::mem::take(&mut news.grown), news.is_closing)
+    }
+
+    /// Reads what a run has grown by. Only what is beyond `known` is new to the first process that follows it.
+    fn catch_up(&mut self, id: &RunId, known: u64) -> Result<(), updraft_journal::Error> {
+        let mut run = self.runs.remove(id).unwrap_or(FollowedRun { history: RunHistory::default(), passed: known });
+        let (from, outputs) = (run.history.position(), &mut self.outputs);
+        self.journal.read(id, from + 1, &mut |first, record: Record| {
+            if first > from {
+                run.history.add(first, &record, u64::MAX);
+                if first > run.passed && !record.events.is_empty() {
+                    run.passed = run.history.position();
+                    outputs.take(id, &run.history, &record);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if run.history.run().is_over() {
+            return Ok(());
+        }
+        if self.runs.len() >= KEPT {
+            // The one with most to remember is read again if it goes on.
+            let largest = self.runs.iter().max_by_key(|(_, run)| run.history.bytes()).map(|(id, _)| id.clone());
+            if let Some(run) = largest.and_then(|id| self.runs.get_mut(&id)) {
+                run.history = RunHistory::default();
+            }
+        }
+        self.runs.insert(id.clone(), run);
+        Ok(())
+    }
+}
+
+impl RunOutputs {
+    fn take(&mut self, id: &RunId, history: &RunHistory, record: &Record) {
+        if let Some(traces) = &mut self.traces {
+            let spans = RunSpans { run: id, history, content: traces.target().content }.ended_with(record);
+            if !spans.is_empty() {
+                traces.take(spans, Instant::now());
+            }
+        }
+        if let Some(logs) = &mut self.logs
+            && let Err(error) = logs.take(id, history, record)
+        {
+            tracing::warn!(run = %id, %error, "a log of the run cannot be written");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Small texts that a face keeps in the journal's file, by key: what belongs to it alone and must outlive the process.
+
+use std::time::Duration;
+
+use updraft_journal::Change;
+
+use super::runs::LiveRuns;
+use crate::fault::Fault;
+
+/// How long a note is kept, and how many of a face.
+const AGE: Duration = Duration::from_hours(400 * 24);
+const MOST: usize = 20_000;
+
+impl LiveRuns {
+    /// Notes of different workspaces are apart.
+    fn note_scope(&self, face: &str) -> String {
+        format!("note {face} {}", self.workspace())
+    }
+
+    /// Keeps a text. When this returns, it is on disk.
+    pub async fn keep_note(&self, face: &str, key: &str, text: String) -> Result<(), Fault> {
+        let scope = self.note_scope(face);
+        self.journal().change_stored(&scope, key, move |_| (Change::Set(text.clone()), ())).await?;
+        Ok(self.journal().sweep_stored(&scope, AGE, MOST).await?)
+    }
+
+    /// A text that was kept.
+    pub fn note(&self, face: &str, key: &str) -> Result<Option<String>, Fault> {
+        Ok(self.journal().stored(&self.note_scope(face), key)?.map(|stored| stored.value))
+    }
+
+    /// Forgets a text; false if there was none.
+    pub async fn drop_note(&self, face: &str, key: &str) -> Result<bool, Fault> {
+        let forget = |stored: Option<_>| (Change::Remove, stored.is_some());
+        Ok(self.journal().change_stored(&self.note_scope(face), key, forget).await?)
+    }
+}

@@ -1,0 +1,71 @@
+"""Has clients of others use /v1: the official Python package, LangChain's, and the cases of Open Responses.
+
+run.py UPDRAFT [--schema FILE] [--only TEXT]
+
+Run by the Python that environment.py prints for requirements.txt; UPDRAFT is the binary. Everything that the server sends is
+held against the types of the official package, and against OpenAI's OpenAPI file if it is given (or named by
+UPDRAFT_TEST_OPENAI_SCHEMA). No network: models are scripted, everything is on loopback. Ends with 0 only if all went well.
+"""
+
+import argparse
+import os
+import traceback
+
+import chat_checks
+import document_checks
+import langchain_checks
+import open_responses_checks
+import response_checks
+import types_judge
+from schema_judge import SchemaJudge
+from world import served
+
+GROUPS = [chat_checks, response_checks, langchain_checks, open_responses_checks, document_checks]
+
+
+def judged(exchanges, judge):
+    """How many bodies and events were looked at; every fault is printed."""
+    count, faults = 0, 0
+    for exchange in exchanges:
+        if not exchange.raw:
+            continue
+        try:
+            count += judge(exchange)
+        except Exception as fault:  # noqa: BLE001
+            faults += 1
+            print(f"FAILED {exchange.method} {exchange.path}: {fault}", flush=True)
+    return count, faults
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("updraft")
+    parser.add_argument("--schema", default=os.environ.get("UPDRAFT_TEST_OPENAI_SCHEMA"))
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    failed = 0
+    with served(os.path.abspath(args.updraft)) as world:
+        for group in GROUPS:
+            for check in group.CHECKS:
+                name = f"{group.__name__.removesuffix('_checks')}: {check.__name__.removeprefix('check_').replace('_', ' ')}"
+                if args.only not in name:
+                    continue
+                try:
+                    check(world)
+                    print(f"ok     {name}", flush=True)
+                except Exception:  # noqa: BLE001
+                    failed += 1
+                    print(f"FAILED {name}\n{traceback.format_exc()}", flush=True)
+        exchanges = world.recorder.exchanges
+    count, faults = judged(exchanges, types_judge.check)
+    print(f"{count} bodies and events fit the types of the official package" if not faults else f"{faults} do not fit")
+    failed += faults
+    if args.schema:
+        count, faults = judged(exchanges, SchemaJudge(args.schema).check)
+        print(f"{count} bodies and events fit OpenAI's OpenAPI file" if not faults else f"{faults} do not fit")
+        failed += faults
+    raise SystemExit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+//! The pages of docs/reference that are written from sources: events and the API here, commands and settings by a test of the
+//! program (`crates/cli/src/args/reference.rs`), which knows them.
+
+mod api;
+mod events;
+
+use std::path::Path;
+
+use crate::fault::Fault;
+use crate::tree;
+
+/// A page and what it says now.
+type ReferencePage = (&'static str, String);
+
+/// The API's description, if it is there.
+const OPENAPI: &str = "docs/openapi.json";
+
+fn pages(root: &Path) -> Result<Vec<ReferencePage>, String> {
+    let events = tree::read(&root.join("crates/run/src/event.rs"))?;
+    let mut pages = vec![("docs/reference/events.md", events::page(&events))];
+    if root.join(OPENAPI).is_file() {
+        let openapi = serde_json::from_str(&tree::read(&root.join(OPENAPI))?);
+        let openapi = openapi.map_err(|error| format!("{OPENAPI}: {error}"))?;
+        pages.push(("docs/reference/api.md", api::page(&openapi)));
+    }
+    Ok(pages)
+}
+
+/// Pages that are not what their sources say.
+pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
+    let is_stale = |(path, text): &ReferencePage| tree::read(&root.join(path)).ok().as_ref() != Some(text);
+    let stale = pages(root)?.into_iter().filter(is_stale);
+    let fault = |(path, _)| Fault::new(format!("{path} is not what its source says"), "run `cargo xtask reference --write`");
+    Ok(stale.map(fault).collect())
+}
+
+/// Writes all pages, those of the program by its test.
+pub(crate) fn write(root: &Path) -> Result<String, String> {
+    for (path, text) in pages(root)? {
+        std::fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
+    }
+    let test = ["test", "--quiet", "-p", "updraft", "--bin", "updraft", "docs_reference"];
+    tree::output(root, "env", &[&["UPDRAFT_WRITE_REFERENCE=1", "cargo"], test.as_slice()].concat())?;
+    Ok("docs/reference written".to_owned())
+}

@@ -1,0 +1,89 @@
+// The search: the index is loaded when somebody begins to type. Without this script the form stays hidden.
+const script = document.currentScript;
+const root = script.dataset.root;
+const form = document.getElementById('search');
+const input = document.getElementById('words');
+const found = document.getElementById('found');
+const most = 12;
+let asked = false;
+
+form.hidden = false;
+input.addEventListener('focus', load);
+input.addEventListener('input', show);
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  found.querySelector('a')?.click();
+});
+form.addEventListener('keydown', move);
+form.addEventListener('focusout', (event) => {
+  if (!form.contains(event.relatedTarget)) found.hidden = true;
+});
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.target.closest('input, textarea')) return;
+  event.preventDefault();
+  input.focus();
+});
+
+function load() {
+  if (asked) return show();
+  asked = true;
+  const index = document.createElement('script');
+  index.src = `${root}search-index.js`;
+  index.addEventListener('load', show);
+  document.head.append(index);
+}
+
+function show() {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  found.replaceChildren();
+  found.hidden = words.length === 0 || !window.searchIndex;
+  if (found.hidden) return;
+  const hits = window.searchIndex.map((entry) => ({ entry, score: score(entry, words) })).filter((hit) => hit.score > 0);
+  hits.sort((one, other) => other.score - one.score);
+  for (const { entry } of hits.slice(0, most)) found.append(row(entry, words));
+  if (hits.length === 0) {
+    const none = document.createElement('li');
+    none.textContent = 'Nothing found';
+    found.append(none);
+  }
+}
+
+// Every word must be somewhere; one in a title counts for more.
+function score([page, section, , text], words) {
+  let sum = 0;
+  for (const word of words) {
+    const hit = (where, weight) => (where.toLowerCase().includes(word) ? weight : 0);
+    const best = hit(section, 8) + hit(page, 4) + hit(text, 1);
+    if (best === 0) return 0;
+    sum += best;
+  }
+  return sum;
+}
+
+function row([page, section, address, text], words) {
+  const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 40);
+  const link = document.createElement('a');
+  link.href = root + address;
+  const title = document.createElement('strong');
+  title.textContent = section === page ? page : `${page}: ${section}`;
+  const piece = document.createElement('span');
+  piece.textContent = (at > 0 ? '…' : '') + text.slice(at, at + 120);
+  link.append(title, piece);
+  const item = document.createElement('li');
+  item.append(link);
+  return item;
+}
+
+// Arrow keys go through what was found, Escape leaves it.
+function move(event) {
+  const links = [input, ...found.querySelectorAll('a')];
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (event.key === 'Escape') {
+    found.hidden = true;
+    input.focus();
+  } else if (step) {
+    event.preventDefault();
+    const at = links.indexOf(document.activeElement) + step;
+    links[Math.min(Math.max(at, 0), links.length - 1)].focus();
+  }
+}
