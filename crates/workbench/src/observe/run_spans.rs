@@ -228,7 +228,7 @@ fn finish(answer: &ModelAnswer) -> &'static str {
         FinishReason::Stop if answer.calls.is_empty() => "stop",
         FinishReason::Stop => "tool_call",
         FinishReason::Length => "length",
-        FinishReason::Filtered => "content_filter",
+        _ => "content_filter",
     }
 }
 
