@@ -142,7 +142,7 @@ test('a plan is shown before it runs, changed in a form, and carried out as chan
   await page.locator('.plan-row').nth(5).waitFor({ state: 'detached' });
   await button('Remove by_product').click();
   await page.locator('.plan-row').nth(4).waitFor({ state: 'detached' });
-  await row('by_region').getByLabel('Name').fill('regions');
+  await row('by_region').getByLabel('Step id').fill('regions');
   await row('by_region').getByLabel('Instruction').click();
   await page.locator('svg.graph .node', { hasText: 'regions' }).waitFor();
   await row('report').getByLabel('regions').waitFor();
@@ -152,7 +152,7 @@ test('a plan is shown before it runs, changed in a form, and carried out as chan
   await button('Add a step').click();
   const added = row('step_1');
   await added.waitFor();
-  assert.equal(await added.getByLabel('Name').evaluate((field) => field === document.activeElement), true);
+  assert.equal(await added.getByLabel('Step id').evaluate((field) => field === document.activeElement), true);
   await page.keyboard.press('Control+A');
   await page.keyboard.type('in french');
   await button('Carry out as changed').click();
@@ -160,7 +160,7 @@ test('a plan is shown before it runs, changed in a form, and carried out as chan
   await wrong.getByText('is not a valid step id').waitFor();
   await check(page);
   const last = page.locator('.plan-row').last();
-  await last.getByLabel('Name').fill('french');
+  await last.getByLabel('Step id').fill('french');
   await button('Carry out as changed').click();
   await wrong.getByText('say what the agent is to do').waitFor();
   await last.getByLabel('Instruction').fill('Say it in French');

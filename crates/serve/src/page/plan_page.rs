@@ -263,7 +263,7 @@ impl PlanEditor {
                     }
                 }
                 (self.fault(key, DraftField::Other))
-                (self.field(key, DraftField::Id, "Name", |id, described, is_wrong| html! {
+                (self.field(key, DraftField::Id, "Step id", |id, described, is_wrong| html! {
                     input id=(id) name={ (key) ".id" } type="text" value=(row.id) maxlength="64" spellcheck="false"
                         autocomplete="off" aria-describedby=[described] aria-invalid=[is_wrong]
                         autofocus[self.has_focus(id)];
