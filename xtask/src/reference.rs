@@ -17,7 +17,8 @@ const OPENAPI: &str = "docs/openapi.json";
 
 fn pages(root: &Path) -> Result<Vec<ReferencePage>, String> {
     let events = tree::read(&root.join("crates/run/src/event.rs"))?;
-    let mut pages = vec![("docs/reference/events.md", events::page(&events))];
+    let lines = tree::read(&root.join("crates/cli/src/view/json.rs"))?;
+    let mut pages = vec![("docs/reference/events.md", events::page(&events, &lines))];
     if root.join(OPENAPI).is_file() {
         let openapi = serde_json::from_str(&tree::read(&root.join(OPENAPI))?);
         let openapi = openapi.map_err(|error| format!("{OPENAPI}: {error}"))?;

@@ -47,7 +47,7 @@ fn in_words(method: &str, path: &str, operation: &Value, openapi: &Value) -> Str
     }
     let parameters: Vec<&Value> = operation["parameters"].as_array().into_iter().flatten().collect();
     if !parameters.is_empty() {
-        text += "\n| parameter | in | type | |\n|---|---|---|---|\n";
+        text += "\n| parameter | in | type | means |\n|---|---|---|---|\n";
         for one in parameters {
             let one = resolved(one, openapi);
             let word = |name: &str| cell(one[name].as_str().unwrap_or_default());
@@ -61,7 +61,7 @@ fn in_words(method: &str, path: &str, operation: &Value, openapi: &Value) -> Str
     if let Some(content) = operation["requestBody"]["content"].as_object() {
         let _ = write!(text, "\nThe body: {}.\n", contents(content));
     }
-    text += "\n| answer | |\n|---|---|\n";
+    text += "\n| answer | means |\n|---|---|\n";
     for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
         let answer = resolved(answer, openapi);
         let content = answer["content"].as_object().map(contents).unwrap_or_default();
@@ -83,7 +83,7 @@ fn schemas(openapi: &Value) -> String {
         let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         match schema["properties"].as_object() {
             Some(fields) => {
-                text += "\n| field | type | |\n|---|---|---|\n";
+                text += "\n| field | type | means |\n|---|---|---|\n";
                 for (field, schema) in fields {
                     let missing = if required.contains(&field.as_str()) { "" } else { "?" };
                     let about = cell(schema["description"].as_str().unwrap_or_default());

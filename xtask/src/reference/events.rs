@@ -24,28 +24,47 @@ const BEGINNING: &str = "\
 
 <!-- Written by `cargo xtask reference --write` from crates/run/src/event.rs: edit that file. -->
 
-Everything that happens in a run is one of these events. `updraft events RUN --json` and `updraft run --json` print one object
-for each: `event` is an object with the event's name as its only key (or the name alone, if the event holds nothing). No event is
-ever renamed, removed or given another meaning; new ones and optional fields may be added, so ignore what you do not know.
-Types are those of the crate `run`; `Option` may be missing. [ARCHITECTURE](../../ARCHITECTURE.md#the-run-closer) shows the events in groups.
+Everything that happens in a run is one of these events. `updraft events RUN --json` prints one object for each: `event` is an object
+with the event's name as its only key (or the name alone, if the event holds nothing), `seq` its number, `at` its time. No event is ever
+renamed, removed or given another meaning; new ones and optional fields may be added, so ignore what you do not know. Types are those of the
+crate `run`; `Option` may be missing. [ARCHITECTURE](../../ARCHITECTURE.md#the-run-closer) shows the events in groups.
 ";
 
-/// The page.
-pub(super) fn page(source: &str) -> String {
+const LINES: &str = "
+## What `--json` prints
+
+`updraft run --json`, `chat`, `resume`, `fork`, `rerun` and `attach` print lines for those who follow a run, not the journal itself: each has
+`schema`, `run`, `seq` (the number of the event it comes from), `type`, and what belongs to its type. Answers in the making are `item.updated`.
+";
+
+/// The page, from the sources of the events and of the lines that `--json` prints.
+pub(super) fn page(source: &str, lines: &str) -> String {
     let mut text = BEGINNING.to_owned();
+    let types: Vec<String> = line_types(lines).iter().map(|name| format!("`{name}`")).collect();
+    let _ = write!(text, "{LINES}\nTypes: {}.\n", types.join(", "));
     for event in events(source) {
         let _ = write!(text, "\n## `{}`\n\n{}\n", event.name, event.about);
         if let Some(value) = &event.value {
             let _ = write!(text, "\nHolds `{value}`.\n");
         }
         if !event.fields.is_empty() {
-            text += "\n| field | type | |\n|---|---|---|\n";
+            text += "\n| field | type | means |\n|---|---|---|\n";
         }
         for field in &event.fields {
             let _ = writeln!(text, "| `{}` | `{}` | {} |", field.name, field.type_name, field.about.replace('|', "\\|"));
         }
     }
     text
+}
+
+/// The names of lines, which are texts of two words with a dot between them; and `error`.
+fn line_types(source: &str) -> Vec<&str> {
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    let is_type = |text: &&str| text.split_once('.').is_some_and(|(one, other)| is_word(one) && is_word(other));
+    let mut found: Vec<&str> = source.split('"').filter(is_type).chain(["error"]).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// The variants of `pub enum Event`. The file is formatted, so its lines tell.
@@ -99,6 +118,12 @@ fn snake_case(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_types_of_lines_are_found() {
+        let source = r#"line("run.told", x); format!("{}.md"); one("item.updated", json!({ "id": "a b.c" }))"#;
+        assert_eq!(line_types(source), ["error", "item.updated", "run.told"]);
+    }
 
     #[test]
     fn variants_and_fields_are_read_with_their_comments() {

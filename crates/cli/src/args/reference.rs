@@ -62,7 +62,7 @@ fn describe(command: &clap::Command, name: &str, text: &mut String) {
         let listed = |arg: &&clap::Arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version");
         let args: Vec<String> = command.get_arguments().filter(listed).map(row).collect();
         if !args.is_empty() {
-            let _ = write!(text, "\n| argument | |\n|---|---|\n{}", args.concat());
+            let _ = write!(text, "\n| argument | means |\n|---|---|\n{}", args.concat());
         }
         if let Some(after) = command.get_after_help() {
             let after = after.to_string();
@@ -94,12 +94,14 @@ fn row(arg: &clap::Arg) -> String {
     if !possible.is_empty() && arg.get_action().takes_values() {
         about = format!("{about}: {}", possible.join(", "));
     }
-    let defaults: Vec<String> = arg.get_default_values().iter().map(|value| value.display().to_string()).collect();
+    let defaults = arg.get_default_values().iter().map(|value| value.display().to_string());
+    let defaults: Vec<String> = defaults.filter(|value| !value.is_empty()).collect();
     if !defaults.is_empty() && arg.get_action().takes_values() {
         about = format!("{about} (default: `{}`)", defaults.join(", "));
     }
     let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("| `{}` | {} |\n", name.trim(), about.replace('|', "\\|"))
+    let cell = |text: &str| text.trim().replace('|', "\\|");
+    format!("| `{}` | {} |\n", cell(&name), cell(&about))
 }
 
 /// Every setting of the sample, with its default. A setting that the sample leaves out fails the test.
@@ -111,7 +113,7 @@ fn settings() -> String {
         _ => defaults.iter().find(|(one, ..)| one == name).map(|(_, value, _)| value.clone()),
     };
     let mut text = SETTINGS.to_owned();
-    text += "\n## Without a table\n\n| setting | default | for example | |\n|---|---|---|---|\n";
+    text += "\n## Without a table\n\n| setting | default | means |\n|---|---|---|\n";
     let (mut table, mut named) = (String::new(), Vec::new());
     for line in SAMPLE.lines().filter_map(|line| line.strip_prefix("# ")) {
         let (line, about) = line.split_once(" # ").unwrap_or((line, ""));
@@ -120,13 +122,14 @@ fn settings() -> String {
             table = format!("{name}.");
             let about = if about.is_empty() { String::new() } else { format!("{about}.\n\n") };
             let about = about.chars().take(1).flat_map(char::to_uppercase).chain(about.chars().skip(1)).collect::<String>();
-            let _ = write!(text, "\n## `[{name}]`\n\n{about}| setting | default | for example | |\n|---|---|---|---|\n");
+            let _ = write!(text, "\n## `[{name}]`\n\n{about}| setting | default | means |\n|---|---|---|\n");
         } else if let Some((name, value)) = line.split_once(" = ") {
             let whole = format!("{table}{name}");
             let given = default(&whole).unwrap_or_default();
-            let sample = if given == value { String::new() } else { format!("`{value}`") };
+            let sample = if given == value { String::new() } else { format!("for example `{value}`") };
             let given = if given.is_empty() { given } else { format!("`{given}`") };
-            let _ = writeln!(text, "| `{name}` | {given} | {sample} | {about} |");
+            let parts: Vec<&str> = [about.as_str(), &sample].into_iter().filter(|part| !part.is_empty()).collect();
+            let _ = writeln!(text, "| `{name}` | {given} | {} |", parts.join("; "));
             named.push(whole);
         }
     }

@@ -20,6 +20,14 @@ stop_servers() {
 }
 trap stop_servers EXIT
 
+# Pages use `jq .FIELD`, which is not installed everywhere.
+if ! command -v jq >/dev/null; then
+    jq() {
+        python3 -c 'import json, sys
+for line in sys.stdin: print(json.loads(line)[sys.argv[1].lstrip(".")])' "${@: -1}"
+    }
+fi
+
 # A block begins, in the folder of the project, whatever the one before did.
 begin() {
     PLACE=$1
@@ -101,6 +109,18 @@ as_guardrail_function() (
     said=$(updraft run --model "scripted/$UPDRAFT_HOME/script.json" --agent thinker x 2>&1) || true
     printf '%s\n' "$said"
     ! grep 'guardrails/sample.py' <<<"$said"
+)
+
+as_recipe() (
+    fresh
+    cat >sample.md
+    updraft recipes check sample.md
+)
+
+as_recipe_yaml() (
+    fresh
+    cat >sample.yaml
+    updraft recipes check sample.yaml
 )
 
 as_tools() (
