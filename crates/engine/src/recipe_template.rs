@@ -45,8 +45,11 @@ impl RecipeTemplate {
 
     /// The parameters that it has places for.
     pub(crate) fn places(&self) -> BTreeSet<&str> {
-        let name = |piece| if let TemplatePiece::Place(name) = piece { Some(String::as_str(name)) } else { None };
-        self.0.iter().filter_map(name).collect()
+        let names = self.0.iter().filter_map(|piece| match piece {
+            TemplatePiece::Place(name) => Some(name.as_str()),
+            TemplatePiece::Text(_) => None,
+        });
+        names.collect()
     }
 
     /// The text with these values.
