@@ -198,6 +198,13 @@ check_page() {
         return
     fi
     python3 tests/page/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
+    check_site "$(packages_of_page)"
+}
+
+# The documentation as a site, judged by the same.
+check_site() {
+    cargo xtask site --out "${CARGO_TARGET_DIR:-target}/site"
+    "$1/node_modules/node/bin/node" tests/page/site.mjs "$1" "$UPDRAFT_TEST_CHROMIUM" "${CARGO_TARGET_DIR:-target}/site"
 }
 
 # Every package is made, installed in a folder of its own, used and removed. What the machine lacks is skipped by name.

@@ -23,23 +23,23 @@ pub(crate) fn whole(page: &RenderedPage, all: &[RenderedPage]) -> String {
                 script src=(to("search.js")) data-root=(to("")) defer {}
             }
             body {
-                a.skip href="#text" { "Skip to the text" }
+                a.skip href="#site-text" { "Skip to the text" }
                 header.top {
                     a.home href=(to("index.html")) { "Updraft" }
-                    a.to-contents href="#contents" { "Contents" }
-                    form #search role="search" hidden {
-                        input type="search" id="words" aria-label="Search the documentation" placeholder="Search" autocomplete="off";
-                        ol #found hidden {}
+                    a.to-contents href="#site-contents" { "Contents" }
+                    search #site-search hidden {
+                        input type="search" id="site-words" aria-label="Search the documentation" placeholder="Search" autocomplete="off";
+                        ol #site-found hidden {}
                     }
                 }
                 div.columns {
-                    main.text #text {
+                    main.text #site-text {
                         (sections(page, "here-narrow"))
                         (PreEscaped(&page.body))
                         (neighbours(page, all))
                     }
                     (sections(page, "here-wide"))
-                    nav.contents #contents aria-label="Contents" { (contents_list(page, all)) }
+                    nav.contents #site-contents aria-label="Contents" { (contents_list(page, all)) }
                 }
             }
         }

@@ -1,22 +1,18 @@
-// The search: the index is loaded when somebody begins to type. Without this script the form stays hidden.
+// The search: the index is loaded when somebody begins to type. Without this script the box stays hidden.
 const script = document.currentScript;
 const root = script.dataset.root;
-const form = document.getElementById('search');
-const input = document.getElementById('words');
-const found = document.getElementById('found');
+const box = document.getElementById('site-search');
+const input = document.getElementById('site-words');
+const found = document.getElementById('site-found');
 const most = 12;
 let asked = false;
 
-form.hidden = false;
+box.hidden = false;
 input.addEventListener('focus', load);
 input.addEventListener('input', show);
-form.addEventListener('submit', (event) => {
-  event.preventDefault();
-  found.querySelector('a')?.click();
-});
-form.addEventListener('keydown', move);
-form.addEventListener('focusout', (event) => {
-  if (!form.contains(event.relatedTarget)) found.hidden = true;
+box.addEventListener('keydown', move);
+box.addEventListener('focusout', (event) => {
+  if (!box.contains(event.relatedTarget)) found.hidden = true;
 });
 document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.target.closest('input, textarea')) return;
@@ -74,11 +70,13 @@ function row([page, section, address, text], words) {
   return item;
 }
 
-// Arrow keys go through what was found, Escape leaves it.
+// Enter opens the first that was found, arrow keys go through all, Escape leaves them.
 function move(event) {
   const links = [input, ...found.querySelectorAll('a')];
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (event.key === 'Escape') {
+  if (event.key === 'Enter' && event.target === input) {
+    found.querySelector('a')?.click();
+  } else if (event.key === 'Escape') {
     found.hidden = true;
     input.focus();
   } else if (step) {
