@@ -1,5 +1,5 @@
-//! The pages of docs/reference that are written from sources: events and the API here, commands and settings by a test of the
-//! program (`crates/cli/src/args/reference.rs`), which knows them.
+//! The pages of docs/reference that are written from sources: events and the API here; commands, settings and docs/openapi.json by tests
+//! of the crates that know them (`crates/cli/src/args/reference.rs`, `crates/serve/src/api/document.rs`).
 
 mod api;
 mod events;
@@ -35,12 +35,14 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
     Ok(stale.map(fault).collect())
 }
 
-/// Writes all pages, those of the program by its test.
+/// Writes all pages: first what tests know, then what is made from it.
 pub(crate) fn write(root: &Path) -> Result<String, String> {
+    for test in [["-p", "updraft", "--bin", "updraft"].as_slice(), &["-p", "updraft-serve", "--lib"]] {
+        let command = ["UPDRAFT_WRITE_REFERENCE=1", "cargo", "test", "--quiet"];
+        tree::output(root, "env", &[command.as_slice(), test, &["docs_reference"]].concat())?;
+    }
     for (path, text) in pages(root)? {
         std::fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
     }
-    let test = ["test", "--quiet", "-p", "updraft", "--bin", "updraft", "docs_reference"];
-    tree::output(root, "env", &[&["UPDRAFT_WRITE_REFERENCE=1", "cargo"], test.as_slice()].concat())?;
     Ok("docs/reference written".to_owned())
 }

@@ -9,8 +9,8 @@ const BEGINNING: &str = "\
 
 <!-- Written by `cargo xtask reference --write` from docs/openapi.json, which is what the server serves. -->
 
-Every operation of `/api/v1`, as the server describes it at `/api/v1/openapi.json`. How to get in, follow a run and get webhooks is in
-[api.md](../api.md).
+Every operation of `/api/v1`, as the server describes it at `/api/v1/openapi.json` and [openapi.json](../openapi.json). How to get in, follow a
+run and get webhooks is in [api.md](../api.md), which also says what the numbers of problems mean: each is a `Problem` (RFC 9457).
 ";
 
 /// The order of an operation among those of its path.
@@ -61,13 +61,19 @@ fn in_words(method: &str, path: &str, operation: &Value, openapi: &Value) -> Str
     if let Some(content) = operation["requestBody"]["content"].as_object() {
         let _ = write!(text, "\nThe body: {}.\n", contents(content));
     }
-    text += "\n| answer | means |\n|---|---|\n";
-    for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
+    let answers: Vec<(&String, &Value)> = operation["responses"].as_object().into_iter().flatten().collect();
+    let is_problem = |status: &str| status.starts_with('4') || status.starts_with('5');
+    for (status, answer) in answers.iter().filter(|(status, _)| !is_problem(status)) {
         let answer = resolved(answer, openapi);
         let content = answer["content"].as_object().map(contents).unwrap_or_default();
         let about = cell(answer["description"].as_str().unwrap_or_default());
         let parts: Vec<String> = [about, content].into_iter().filter(|text| !text.is_empty()).collect();
-        let _ = writeln!(text, "| {status} | {} |", parts.join("; "));
+        let _ = write!(text, "\n**{status}** {}\n", parts.join("; "));
+    }
+    let problems: Vec<&str> =
+        answers.iter().map(|(status, _)| status.as_str()).filter(|status| is_problem(status)).collect();
+    if !problems.is_empty() {
+        let _ = write!(text, "\nProblems: {}.\n", problems.join(", "));
     }
     text
 }
@@ -150,7 +156,7 @@ mod tests {
             "paths": {"/api/v1/runs/{id}": {"get": {
                 "tags": ["runs"], "summary": "A run",
                 "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}, "description": "Its id"}],
-                "responses": {"200": {"description": "it", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/RunView"}}}}}
+                "responses": {"200": {"description": "it", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/RunView"}}}}, "404": {}}
             }}},
             "components": {"schemas": {"RunView": {"required": ["id"], "properties": {
                 "id": {"type": "string"}, "steps": {"type": "array", "items": {"type": "integer"}}}}}}
@@ -160,7 +166,8 @@ mod tests {
             "## runs",
             "### `GET /api/v1/runs/{id}`",
             "| `id` | path | string | needed; Its id |",
-            "| 200 | it; `application/json`: [RunView](#runview) |",
+            "**200** it; `application/json`: [RunView](#runview)",
+            "Problems: 404.",
             "| `id` | string |  |",
             "| `steps?` | list of integer |  |",
         ] {

@@ -63,7 +63,6 @@ pub(crate) const CONTENTS: &[ContentsGroup] = &[
             ("docs/page.md", "The web page"),
             ("docs/api.md", "HTTP API"),
             ("docs/openai.md", "OpenAI's API"),
-            ("docs/webhooks.md", "Webhooks"),
             ("docs/bridge.md", "Editors"),
             ("docs/observe.md", "Metrics and traces"),
             ("docs/logs.md", "Logs"),
@@ -101,22 +100,20 @@ pub(crate) const CONTENTS: &[ContentsGroup] = &[
     },
 ];
 
-/// The pages in order, with their names, as far as they are there.
+/// The pages in order, with their names.
 pub(crate) fn in_order() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     CONTENTS.iter().flat_map(|group| group.pages)
 }
 
-/// Pages that are nowhere in the contents.
+/// Pages that are nowhere in the contents, and entries without a page.
 pub(crate) fn faults(pages: &[SourcePage]) -> Vec<Fault> {
+    const HINT: &str = "each page has a line in a group of xtask/src/site/contents.rs";
     let is_listed = |source: &str| in_order().any(|(listed, _)| *listed == source);
     let left_out = pages.iter().filter(|page| !is_listed(&page.source) && !page.source.starts_with(DECISIONS));
-    let fault = |page: &SourcePage| {
-        Fault::new(
-            format!("{} is not in the contents of the site", page.source),
-            "give it a line in a group of xtask/src/site/contents.rs",
-        )
-    };
-    left_out.map(fault).collect()
+    let unlisted = left_out.map(|page| Fault::new(format!("{} is not in the contents of the site", page.source), HINT));
+    let gone = in_order().filter(|(source, _)| pages.iter().all(|page| page.source != *source));
+    let gone = gone.map(|(source, _)| Fault::new(format!("the contents of the site name {source}, which is not there"), HINT));
+    unlisted.chain(gone).collect()
 }
 
 #[cfg(test)]
@@ -124,14 +121,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_nobody_can_find_is_a_fault() {
+    fn a_page_that_nobody_can_find_is_a_fault_and_so_is_an_entry_without_one() {
         let page = |source: &str| SourcePage {
             source: source.to_owned(),
             address: String::new(),
             text: String::new(),
         };
-        let found = faults(&[page("docs/plans.md"), page("docs/lost.md"), page("docs/decisions/0001-x.md")]);
+        let all = in_order().map(|(source, _)| page(source)).filter(|page| page.source != "docs/plans.md");
+        let found = faults(&all.chain([page("docs/lost.md"), page("docs/decisions/0001-x.md")]).collect::<Vec<_>>());
         let found: Vec<&str> = found.iter().map(|fault| fault.what.as_str()).collect();
-        assert_eq!(found, ["docs/lost.md is not in the contents of the site"]);
+        let gone = "the contents of the site name docs/plans.md, which is not there";
+        assert_eq!(found, ["docs/lost.md is not in the contents of the site", gone]);
     }
 }

@@ -147,3 +147,20 @@ static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| ApiDocument::openapi().to_pr
 pub(super) async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cargo xtask reference --write` writes it anew.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "whoever writes the file anew says so by a variable")]
+    fn docs_reference_has_the_document_that_is_served() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        if std::env::var("UPDRAFT_WRITE_REFERENCE").is_ok() {
+            std::fs::write(&path, &*DOCUMENT).unwrap();
+        }
+        let written = std::fs::read(&path).unwrap_or_default();
+        assert!(written == *DOCUMENT, "docs/openapi.json is out of date: run `cargo xtask reference --write`");
+    }
+}
