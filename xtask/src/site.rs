@@ -111,7 +111,7 @@ fn decisions(pages: &[SourcePage]) -> SourcePage {
         let file = page.source.rsplit('/').next().unwrap_or_default();
         let title = render::title(&page.text);
         let number = file.split('-').next().unwrap_or_default();
-        let title = title.trim_start_matches(|c: char| c.is_ascii_digit() || ". ".contains(c));
+        let title = title.trim_start_matches(|c: char| c.is_ascii_digit() || ".: ".contains(c));
         text += &format!("- {number} [{title}]({file})\n");
     }
     SourcePage { source: format!("{}index.md", contents::DECISIONS), address: "decisions/index.html".to_owned(), text }

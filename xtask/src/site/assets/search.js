@@ -5,6 +5,7 @@ const box = document.getElementById('site-search');
 const input = document.getElementById('site-words');
 const found = document.getElementById('site-found');
 const most = 12;
+const mostOfPage = 3;
 let asked = false;
 
 box.hidden = false;
@@ -36,7 +37,9 @@ function show() {
   if (found.hidden) return;
   const hits = window.searchIndex.map((entry) => ({ entry, score: score(entry, words) })).filter((hit) => hit.score > 0);
   hits.sort((one, other) => other.score - one.score);
-  for (const { entry } of hits.slice(0, most)) found.append(row(entry, words));
+  const shown = {};
+  const few = hits.filter(({ entry: [page] }) => (shown[page] = (shown[page] ?? 0) + 1) <= mostOfPage);
+  for (const { entry } of few.slice(0, most)) found.append(row(entry, words));
   if (hits.length === 0) {
     const none = document.createElement('li');
     none.textContent = 'Nothing found';
