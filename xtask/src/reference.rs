@@ -31,7 +31,8 @@ fn pages(root: &Path) -> Result<Vec<ReferencePage>, String> {
 pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
     let is_stale = |(path, text): &ReferencePage| tree::read(&root.join(path)).ok().as_ref() != Some(text);
     let stale = pages(root)?.into_iter().filter(is_stale);
-    let fault = |(path, _)| Fault::new(format!("{path} is not what its source says"), "run `cargo xtask reference --write`");
+    let fault =
+        |(path, _)| Fault::new(format!("{path} is not what its source says"), "run `cargo xtask reference --write`");
     Ok(stale.map(fault).collect())
 }
 

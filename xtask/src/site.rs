@@ -112,7 +112,7 @@ fn decisions(pages: &[SourcePage]) -> SourcePage {
         let title = render::title(&page.text);
         let number = file.split('-').next().unwrap_or_default();
         let title = title.trim_start_matches(|c: char| c.is_ascii_digit() || ".: ".contains(c));
-        text += &format!("- {number} [{title}]({file})\n");
+        text.extend(["- ", number, " [", title, "](", file, ")\n"]);
     }
     SourcePage { source: format!("{}index.md", contents::DECISIONS), address: "decisions/index.html".to_owned(), text }
 }

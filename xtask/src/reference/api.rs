@@ -86,7 +86,8 @@ fn schemas(openapi: &Value) -> String {
         if let Some(about) = schema["description"].as_str() {
             let _ = write!(text, "\n{about}\n");
         }
-        let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         match schema["properties"].as_object() {
             Some(fields) => {
                 text += "\n| field | type | means |\n|---|---|---|\n";
@@ -124,7 +125,11 @@ fn type_name(schema: &Value) -> String {
         }
     }
     if let Some(values) = schema["enum"].as_array() {
-        return values.iter().map(|value| format!("`{}`", value.to_string().replace('"', ""))).collect::<Vec<_>>().join(", ");
+        return values
+            .iter()
+            .map(|value| format!("`{}`", value.to_string().replace('"', "")))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     match &schema["type"] {
         Value::String(name) if name == "array" => format!("list of {}", type_name(&schema["items"])),

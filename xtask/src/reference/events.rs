@@ -51,7 +51,8 @@ pub(super) fn page(source: &str, lines: &str) -> String {
             text += "\n| field | type | means |\n|---|---|---|\n";
         }
         for field in &event.fields {
-            let _ = writeln!(text, "| `{}` | `{}` | {} |", field.name, field.type_name, field.about.replace('|', "\\|"));
+            let _ =
+                writeln!(text, "| `{}` | `{}` | {} |", field.name, field.type_name, field.about.replace('|', "\\|"));
         }
     }
     text
@@ -75,7 +76,8 @@ fn events(source: &str) -> Vec<EventDescription> {
         let indent = line.len() - line.trim_start().len();
         let line = line.trim();
         if let Some(words) = line.strip_prefix("///") {
-            about = format!("{about} {}", words.trim()).trim().to_owned();
+            let separator = if about.is_empty() { "" } else { " " };
+            about.extend([separator, words.trim()]);
         } else if line.starts_with("#[") || line.starts_with("//") || line.is_empty() || line == "}," {
         } else if indent == 4 {
             let name = line.trim_end_matches([' ', '{', ',']);
@@ -142,13 +144,15 @@ pub enum Event {
     Paused,
 }
 ";
-        let field = FieldDescription { name: "step".into(), type_name: "Option<StepId>".into(), about: "Which.".into() };
+        let field =
+            FieldDescription { name: "step".into(), type_name: "Option<StepId>".into(), about: "Which.".into() };
         let event = |name: &str, about: &str| EventDescription {
             name: name.into(),
             about: about.into(),
             ..EventDescription::default()
         };
-        let started = EventDescription { value: Some("RunStart".into()), ..event("started", "It began. Holds everything.") };
+        let started =
+            EventDescription { value: Some("RunStart".into()), ..event("started", "It began. Holds everything.") };
         let done = EventDescription { fields: vec![field], ..event("step_done", "A step ended.") };
         assert_eq!(events(source), [started, done, event("paused", "Over.")]);
     }

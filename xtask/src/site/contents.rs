@@ -112,7 +112,8 @@ pub(crate) fn faults(pages: &[SourcePage]) -> Vec<Fault> {
     let left_out = pages.iter().filter(|page| !is_listed(&page.source) && !page.source.starts_with(DECISIONS));
     let unlisted = left_out.map(|page| Fault::new(format!("{} is not in the contents of the site", page.source), HINT));
     let gone = in_order().filter(|(source, _)| pages.iter().all(|page| page.source != *source));
-    let gone = gone.map(|(source, _)| Fault::new(format!("the contents of the site name {source}, which is not there"), HINT));
+    let gone =
+        gone.map(|(source, _)| Fault::new(format!("the contents of the site name {source}, which is not there"), HINT));
     unlisted.chain(gone).collect()
 }
 
@@ -122,11 +123,7 @@ mod tests {
 
     #[test]
     fn a_page_that_nobody_can_find_is_a_fault_and_so_is_an_entry_without_one() {
-        let page = |source: &str| SourcePage {
-            source: source.to_owned(),
-            address: String::new(),
-            text: String::new(),
-        };
+        let page = |source: &str| SourcePage { source: source.to_owned(), address: String::new(), text: String::new() };
         let all = in_order().map(|(source, _)| page(source)).filter(|page| page.source != "docs/plans.md");
         let found = faults(&all.chain([page("docs/lost.md"), page("docs/decisions/0001-x.md")]).collect::<Vec<_>>());
         let found: Vec<&str> = found.iter().map(|fault| fault.what.as_str()).collect();

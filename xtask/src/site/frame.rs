@@ -49,7 +49,8 @@ pub(crate) fn whole(page: &RenderedPage, all: &[RenderedPage]) -> String {
 
 /// The first words of the page, for search engines.
 fn summary(page: &RenderedPage) -> String {
-    let text = page.sections.iter().map(|section| section.text.trim()).find(|text| !text.is_empty()).unwrap_or_default();
+    let text =
+        page.sections.iter().map(|section| section.text.trim()).find(|text| !text.is_empty()).unwrap_or_default();
     let words: String = text.chars().take(160).collect();
     words.rsplit_once(' ').map(|(words, _)| words.to_owned()).unwrap_or(words)
 }

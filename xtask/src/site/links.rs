@@ -27,7 +27,8 @@ impl LinkTargets<'_> {
         let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
         let source = if path.is_empty() { from.source.clone() } else { joined(&from.source, path) };
         let source = if source == "docs/decisions" { "docs/decisions/index.md".to_owned() } else { source };
-        let broken = |why: String, hint: &str| Err(Fault::new(format!("{}: the link `{link}` {why}", from.source), hint));
+        let broken =
+            |why: String, hint: &str| Err(Fault::new(format!("{}: the link `{link}` {why}", from.source), hint));
         let Some(address) = self.addresses.get(&source) else {
             if self.root.join(&source).exists() {
                 return Ok(format!("{REPOSITORY}{source}"));

@@ -57,10 +57,13 @@ pub(crate) fn page(page: &SourcePage, targets: &LinkTargets<'_>) -> (RenderedPag
                 continue;
             }
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
-                let dest_url = targets.resolve(page, dest_url).map(CowStr::from).unwrap_or_else(|fault| {
-                    faults.push(fault);
-                    CowStr::from("")
-                });
+                let dest_url = match targets.resolve(page, dest_url) {
+                    Ok(found) => CowStr::from(found),
+                    Err(fault) => {
+                        faults.push(fault);
+                        CowStr::from("")
+                    }
+                };
                 let (link_type, title, id) = (*link_type, title.clone(), id.clone());
                 shown.push(Event::Start(Tag::Link { link_type, dest_url, title, id }));
                 continue;
@@ -129,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_page_has_anchors_sections_and_no_comments() {
-        let text = "# A `b`\n\n<!-- not run: x -->\n```sh\necho \"<\"\n```\n\n## C\n\nwords [there](#a-b) [gone](x.md)\n";
+        let text =
+            "# A `b`\n\n<!-- not run: x -->\n```sh\necho \"<\"\n```\n\n## C\n\nwords [there](#a-b) [gone](x.md)\n";
         let source = SourcePage { source: "docs/a.md".into(), address: "a.html".into(), text: text.into() };
         let targets = LinkTargets {
             root: std::path::Path::new("/nowhere"),
@@ -138,7 +142,11 @@ mod tests {
         };
         let (page, faults) = page(&source, &targets);
         assert_eq!(page.title, "A b");
-        assert!(page.body.contains("<h1 id=\"a-b\">A <code>b</code>") && !page.body.contains("not run"), "{}", page.body);
+        assert!(
+            page.body.contains("<h1 id=\"a-b\">A <code>b</code>") && !page.body.contains("not run"),
+            "{}",
+            page.body
+        );
         assert!(page.body.contains("<code class=\"language-sh\">echo \"&lt;\"") && page.body.contains("href=\"#a-b\""));
         let sections: Vec<(u8, &str, &str)> =
             page.sections.iter().map(|one| (one.level, one.anchor.as_str(), one.text.trim())).collect();

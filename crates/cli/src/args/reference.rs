@@ -122,7 +122,8 @@ fn settings() -> String {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             table = format!("{name}.");
             let about = if about.is_empty() { String::new() } else { format!("{about}.\n\n") };
-            let about = about.chars().take(1).flat_map(char::to_uppercase).chain(about.chars().skip(1)).collect::<String>();
+            let about =
+                about.chars().take(1).flat_map(char::to_uppercase).chain(about.chars().skip(1)).collect::<String>();
             let _ = write!(text, "\n## `[{name}]`\n\n{about}| setting | default | means |\n|---|---|---|\n");
         } else if let Some((name, value)) = line.split_once(" = ") {
             let whole = format!("{table}{name}");

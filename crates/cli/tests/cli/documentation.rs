@@ -71,7 +71,12 @@ fn few_blocks_are_left_unrun_and_each_says_why() {
     let blocks = |(name, text): &(String, String)| blocks::in_page(name, text).unwrap_or_default();
     let left: Vec<Block> = pages().iter().flat_map(blocks).filter(|block| block.notes.not_run.is_some()).collect();
     let list = || left.iter().map(|block| format!("{}: {:?}\n", block.place, block.notes.not_run)).collect::<String>();
-    assert!(left.len() <= MOST_NOT_RUN, "{} blocks are not run; at most {MOST_NOT_RUN} may be:\n{}", left.len(), list());
+    assert!(
+        left.len() <= MOST_NOT_RUN,
+        "{} blocks are not run; at most {MOST_NOT_RUN} may be:\n{}",
+        left.len(),
+        list()
+    );
 }
 
 #[test]

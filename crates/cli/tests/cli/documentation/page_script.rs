@@ -66,8 +66,10 @@ impl PageScript {
             (None, "python") if notes.file.is_none() => self.fed("as_tools", &block.text),
             (None, kind) if notes.file.is_some() && FILES.contains(&kind) => {}
             (None, kind) => {
-                return Err(format!("a block of `{kind}` is not tested; say what it is parsed as (<!-- as: … -->), which \
-                    file it is (<!-- file: … -->), or why it is not (<!-- not run: … -->)"));
+                return Err(format!(
+                    "a block of `{kind}` is not tested; say what it is parsed as (<!-- as: … -->), which \
+                    file it is (<!-- file: … -->), or why it is not (<!-- not run: … -->)"
+                ));
             }
         }
         self.line(&notes.after);
