@@ -362,3 +362,52 @@ fn point_name(point: GuardPoint) -> &'static str {
         GuardPoint::Output => "output",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use updraft_sandbox::Policy;
+    use updraft_workspace::{Place, Workspace};
+
+    use super::*;
+    use crate::hooks::HookEvent;
+    use crate::{Confinement, RunContext};
+
+    /// A hook that cannot be started, so that it lets nothing pass if it is called.
+    fn broken() -> Guardrails {
+        let hook = Hook {
+            name: "broken".to_owned(),
+            event: HookEvent::BeforeCall,
+            command: Vec::new(),
+            tools: Vec::new(),
+            time: Duration::from_secs(1),
+            lets_pass_on_failure: false,
+            confinement: Confinement::new("none", Policy::strict("none")),
+        };
+        Guardrails::new(vec![Guardrail {
+            name: "broken".to_owned(),
+            points: vec![GuardPoint::Call],
+            action: GuardAction::Correct,
+            check: GuardCheck::Hook(Arc::new(hook)),
+            tools: Vec::new(),
+        }])
+    }
+
+    #[tokio::test]
+    async fn a_hook_whose_answer_is_in_the_journal_is_not_called_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { workspace: Workspace::open(folder.path()).unwrap() };
+        let call = ToolCall { id: "c1".into(), name: "read_file".into(), args: json!({}), fault: None };
+        let is_asked = async |handle: Option<&str>| {
+            let handle = handle.map(str::to_owned);
+            let around = RunContext { handle, ..RunContext::default() };
+            let cx = CallContext { around, ..CallContext::new(place.clone(), "key") };
+            broken().before_call(&call, &cx).await.is_some()
+        };
+        assert!(is_asked(None).await, "a hook that fails lets nothing pass");
+        assert!(!is_asked(Some("hooks passed: c1")).await);
+        assert!(is_asked(Some("hooks passed: check")).await, "the handle is of another call");
+        assert!(!is_asked(Some("task-7")).await, "a tool that has begun was let pass");
+    }
+}

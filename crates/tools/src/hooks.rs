@@ -90,6 +90,7 @@ impl Hook {
 
     /// Calls the program. Fails if it does not start, does not end in time, or ends with an error.
     pub async fn call(&self, about: &Value, workspace: &Path) -> Result<HookAnswer, String> {
+        let Some((program, args)) = self.command.split_first() else { return Err("it has no command".to_owned()) };
         let confinement = &self.confinement;
         let sandbox = confinement.sandbox().await.map_err(|failure| failure.message)?;
         let empty = confinement.only_reads().then(tempfile::tempdir).transpose();
@@ -99,7 +100,6 @@ impl Hook {
             None => confinement.policy_for(workspace),
         };
         policy.limits.time = Some(self.time);
-        let Some((program, args)) = self.command.split_first() else { return Err("it has no command".to_owned()) };
         let is_path = program.contains('/') || program.contains('\\');
         let program = if is_path { workspace.join(program).display().to_string() } else { program.clone() };
         // The program and files that it is started with may be outside of the workspace, where nothing else is granted.

@@ -29,8 +29,8 @@ fn a_hook_refuses_a_call_and_what_it_said_is_in_the_journal() {
     // It counts its calls in the workspace, and cannot write elsewhere.
     let outside = world.home().join("outside");
     let check = format!(
-        "cat > asked.json; echo x >> asked; echo y > '{}' 2>/dev/null; \
-         if grep -q lock.txt asked.json; then echo 'the lock file stays' >&2; exit 2; fi",
+        "told=$(cat); echo \"$told\" >> asked.jsonl; echo y > '{}' 2>/dev/null; \
+         case \"$told\" in *lock.txt*) echo 'the lock file stays' >&2; exit 2;; esac",
         outside.display()
     );
     let told = "cat >> after.json";
@@ -42,8 +42,8 @@ fn a_hook_refuses_a_call_and_what_it_said_is_in_the_journal() {
     ran.says("the hook `before_call` does not allow this call: the lock file stays");
     assert!(!world.ws().join("lock.txt").exists() && world.ws().join("b.txt").exists());
     assert!(!outside.exists(), "a hook is confined like a command");
-    let asked = std::fs::read_to_string(world.ws().join("asked.json")).unwrap();
-    let asked: Value = serde_json::from_str(&asked).unwrap();
+    let asked = std::fs::read_to_string(world.ws().join("asked.jsonl")).unwrap();
+    let asked: Value = serde_json::from_str(asked.lines().next().unwrap()).unwrap();
     assert_eq!(
         (&asked["event"], &asked["tool"], &asked["agent"]),
         (&json!("before_call"), &json!("write_file"), &json!("coder"))
@@ -53,7 +53,7 @@ fn a_hook_refuses_a_call_and_what_it_said_is_in_the_journal() {
     let noted = events(&world).iter().filter(|event| event["event"]["noted"]["handle"].is_string()).count();
     assert_eq!(noted, 1, "that it let a call pass is recorded");
     // Replay and resume ask nobody again.
-    let count = || std::fs::read_to_string(world.ws().join("asked")).unwrap().lines().count();
+    let count = || std::fs::read_to_string(world.ws().join("asked.jsonl")).unwrap().lines().count();
     assert_eq!(count(), 2);
     world.updraft(&["replay", "last", "--strict"]).code(0);
     world.updraft(&["resume", "last"]);
@@ -103,7 +103,7 @@ fn hooks_are_told_when_runs_begin_need_a_person_and_end() {
     let rules =
         json!({"rules": [{"when": {"turn": 0}, "answer": {"calls": [ask]}}], "default": {"text": "blue it is"}});
     let model = world.script("s.json", &rules);
-    world.updraft(&["run", "--model", &model, "--agent", "coder", "paint it"]).code(3);
+    world.updraft(&["run", "--model", &model, "--agent", "clarification", "paint it"]).code(3);
     let told = || -> Vec<Value> {
         let text = std::fs::read_to_string(world.ws().join("told.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

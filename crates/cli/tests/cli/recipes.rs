@@ -105,7 +105,7 @@ fn recipes_are_listed_and_checked() {
         "the plan's `agent`",
     );
     check(&PLAN.replace("reads: [facts]", "reads: [figures]"), "figures");
-    check(&PLAN.replace("type: string", "type: text"), "line 3: the parameter `topic` has the unknown type `text`");
+    check(&PLAN.replace("type: string", "type: text"), "line 2: the parameter `topic` has the unknown type `text`");
     check(&PLAN.replace("plan:", "plans:"), "unknown field `plans`");
     // A folder's own recipes count once it is trusted; its files can be named any time.
     world.file(".updraft/recipes/own.md", "---\ndescription: Own\n---\nSay hello\n");

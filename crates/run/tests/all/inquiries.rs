@@ -194,6 +194,15 @@ fn what_can_be_found_again_is_gone_on_with_whatever_it_is() {
 }
 
 #[test]
+fn a_call_that_hooks_let_pass_is_not_found_again_by_that() {
+    let mut world = calling(opaque());
+    let handle = format!("{}c1", updraft_run::HOOKS_PASSED);
+    assert_eq!(world.feed(Input::Noted { id: at(CALL), handle }).events.len(), 1);
+    crash(&mut world);
+    assert!(world.last().contains("outcome unknown"), "{}", world.last());
+}
+
+#[test]
 fn a_cancelled_run_asks_nobody_any_more() {
     let mut world = calling(opaque());
     asks(&mut world, "how many?");
