@@ -3,7 +3,7 @@
 import time
 
 import openai
-from world import LONG
+from world import HOOK, LONG
 
 PICTURE = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
            "rkJggg==")
@@ -37,7 +37,7 @@ def check_answer(world):
     assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.total_tokens) == (21, 4, 25), done.usage
     planned = client.chat.completions.create(model="updraft", messages=[user("What is it?")])
     progress = planned.choices[0].message.reasoning_content
-    assert planned.choices[0].message.content == "A loom." and "planned: 2 steps" in progress, planned
+    assert planned.choices[0].message.content == "A loom." and "planned: 3 steps" in progress, planned
     assert planned.usage.prompt_tokens == 42, planned.usage
 
 
@@ -104,6 +104,13 @@ def check_person(world):
     runs = len(world.runs())
     done = ask(model=model, messages=talk)
     assert done.choices[0].message.content == "It is blue now." and len(world.runs()) == runs, done
+    talk = [user("Add the hook")]
+    asked = ask(model="updraft/coder", messages=talk).choices[0].message.content
+    talk += [{"role": "assistant", "content": asked}]
+    expect_error(openai.BadRequestError, "invalid_value",
+                 lambda: ask(model="updraft/coder", messages=[*talk, user("perhaps")]))
+    denied = ask(model="updraft/coder", messages=[*talk, user("deny: not now")])
+    assert denied.choices[0].message.content == "That was all." and not (world.work / HOOK["path"]).exists(), denied
 
 
 def until(condition):

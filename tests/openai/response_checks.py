@@ -5,7 +5,7 @@ import signal
 
 import openai
 from chat_checks import PICTURE, expect_error, until
-from world import LONG
+from world import HOOK, LONG
 
 THINKER = "updraft/thinker"
 RESTING = {"completed", "failed", "cancelled", "incomplete"}
@@ -21,7 +21,7 @@ def check_answer(world):
     assert item.role == "user" and item.content[0].text == "What is it?", item
     planned = client.responses.create(model="updraft", input="What is it?")
     lines = [part.text for part in planned.output[0].summary]
-    assert planned.output[0].type == "reasoning" and "planned: 2 steps" in lines, planned
+    assert planned.output[0].type == "reasoning" and "planned: 3 steps" in lines, planned
     assert client.responses.delete(made.id) is None
     expect_error(openai.NotFoundError, "response_not_found", lambda: client.responses.retrieve(made.id))
     expect_error(openai.NotFoundError, "response_not_found", lambda: client.responses.delete(made.id))
@@ -113,21 +113,18 @@ def check_resumed_stream(world):
     """A stream that is cut off goes on exactly after the last event, also after the server was killed and started again."""
     client = world.client()
     stream = client.responses.create(model="updraft", input="Wait a moment", background=True, stream=True)
-    seen = []
-    for event in stream:
-        seen.append(event.to_dict())
-        if len(seen) == 5:
-            break
+    events = iter(stream)
+    made, last = next(events).response.id, [next(events) for _ in range(5)][-1].sequence_number
     stream.response.close()
-    made = seen[0]["response"]["id"]
+    begun = [event for event in world.recorder.exchanges[-1].events() if event["sequence_number"] <= last]
     world.stop(signal.SIGKILL)
     world.start()
     client = world.client()
-    rest = client.responses.retrieve(made, stream=True, starting_after=seen[-1]["sequence_number"])
-    seen += [event.to_dict() for event in rest]
-    assert seen[-1]["type"] == "response.completed" and seen[-1]["response"]["status"] == "completed", seen[-1]
+    done = list(client.responses.retrieve(made, stream=True, starting_after=last))
+    assert done[-1].type == "response.completed" and done[-1].response.output_text == LONG, done[-1]
+    rest = world.recorder.exchanges[-1].events()
     again = raw_events(world, f"/v1/responses/{made}?stream=true")
-    assert [json.dumps(event, sort_keys=True) for event in seen] == [json.dumps(event, sort_keys=True) for event in again]
+    assert len(begun) == last + 1 and begun + rest == again, (begun, rest, again)
     for after in range(len(again)):
         tail = raw_events(world, f"/v1/responses/{made}?stream=true&starting_after={after}")
         assert tail == again[after + 1:], after
@@ -155,14 +152,17 @@ def check_question(world):
 
 def check_approval(world):
     """A call that needs a person's approval is an `mcp_approval_request`, and `mcp_approval_response` decides."""
-    client = world.client()
-    asked = client.responses.create(model="updraft/coder", input="Look it up")
-    request = asked.output[-1]
-    assert (asked.status, request.type, request.name) == ("incomplete", "mcp_approval_request", "web_fetch"), asked
-    assert json.loads(request.arguments) == {"url": "http://192.0.2.1/page"}, request
-    verdict = {"type": "mcp_approval_response", "approval_request_id": request.id, "approve": False, "reason": "not now"}
-    done = client.responses.create(model="updraft/coder", input=[verdict], previous_response_id=asked.id)
-    assert (done.status, done.output_text) == ("completed", "It was not looked up."), done
+    client, hook = world.client(), world.work / HOOK["path"]
+    for approve in [False, True]:
+        asked = client.responses.create(model="updraft/coder", input="Add the hook")
+        request = asked.output[-1]
+        assert (asked.status, request.type) == ("incomplete", "mcp_approval_request"), asked
+        assert (request.name, json.loads(request.arguments)) == ("write_file", HOOK), request
+        assert "Answer `approve` or `deny`" in asked.output_text, asked.output_text
+        verdict = {"type": "mcp_approval_response", "approval_request_id": request.id, "approve": approve, "reason": "so"}
+        done = client.responses.create(model="updraft/coder", input=[verdict], previous_response_id=asked.id)
+        assert (done.status, done.output_text, hook.exists()) == ("completed", "That was all.", approve), done
+    hook.unlink()
 
 
 CHECKS = [check_answer, check_items, check_stream, check_follow_up, check_background, check_client_that_leaves,

@@ -8,6 +8,7 @@ UPDRAFT_TEST_OPENAI_SCHEMA). No network: models are scripted, everything is on l
 """
 
 import argparse
+import copy
 import os
 import traceback
 
@@ -37,6 +38,24 @@ def judged(exchanges, judge):
     return count, faults
 
 
+def broken(exchange):
+    """The same exchange without something that must be there."""
+    other = copy.copy(exchange)
+    other.raw = exchange.raw.replace(b'"model":', b'"mode":')
+    return other
+
+
+def check_judge(exchanges, judge):
+    """A judge that lets everything pass says nothing."""
+    answers = [exchange for exchange in exchanges if exchange.raw and exchange.status == 200 and b'"model":' in exchange.raw]
+    for exchange in [answers[0], next(answer for answer in answers if answer.kind == "text/event-stream")]:
+        try:
+            judge(broken(exchange))
+        except Exception:  # noqa: BLE001
+            continue
+        raise AssertionError(f"a broken answer to {exchange.method} {exchange.path} was not noticed")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("updraft")
@@ -57,11 +76,14 @@ def main():
                     failed += 1
                     print(f"FAILED {name}\n{traceback.format_exc()}", flush=True)
         exchanges = world.recorder.exchanges
+    check_judge(exchanges, types_judge.check)
     count, faults = judged(exchanges, types_judge.check)
     print(f"{count} bodies and events fit the types of the official package" if not faults else f"{faults} do not fit")
     failed += faults
     if args.schema:
-        count, faults = judged(exchanges, SchemaJudge(args.schema).check)
+        judge = SchemaJudge(args.schema).check
+        check_judge(exchanges, judge)
+        count, faults = judged(exchanges, judge)
         print(f"{count} bodies and events fit OpenAI's OpenAPI file" if not faults else f"{faults} do not fit")
         failed += faults
     raise SystemExit(1 if failed else 0)

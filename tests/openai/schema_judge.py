@@ -3,7 +3,6 @@
 The file says that it is OpenAPI 3.1, but has `nullable` of 3.0 in places: that is read as it was meant.
 """
 
-import copy
 import json
 from pathlib import Path
 
@@ -82,6 +81,6 @@ class SchemaJudge:
         schemas = self.document["components"]["schemas"]
         for choice in schemas["ResponseStreamEvent"]["anyOf"]:
             name = choice["$ref"].rpartition("/")[2]
-            if kind in copy.copy(schemas[name]["properties"]["type"]).get("enum", []):
+            if kind in schemas[name]["properties"]["type"].get("enum", []):
                 return name
         raise AssertionError(f"OpenAI has no event `{kind}`")

@@ -14,23 +14,19 @@ from openai.types.responses import response_item_list
 from pydantic import TypeAdapter
 
 
-def adapter(of):
-    return TypeAdapter(of)
-
-
 def union_by_type(union):
     """The members of a union of events, by their `type`."""
     members = typing.get_args(typing.get_args(union)[0]) or typing.get_args(union)
     named = {}
     for member in members:
         for name in typing.get_args(member.model_fields["type"].annotation):
-            named[name] = adapter(member)
+            named[name] = TypeAdapter(member)
     return named
 
 
 EVENTS = union_by_type(responses.ResponseStreamEvent)
-MODEL, COMPLETION, CHUNK = adapter(Model), adapter(ChatCompletion), adapter(ChatCompletionChunk)
-RESPONSE, ITEMS = adapter(responses.Response), adapter(response_item_list.ResponseItemList)
+MODEL, COMPLETION, CHUNK = TypeAdapter(Model), TypeAdapter(ChatCompletion), TypeAdapter(ChatCompletionChunk)
+RESPONSE, ITEMS = TypeAdapter(responses.Response), TypeAdapter(response_item_list.ResponseItemList)
 
 
 def strict(judge, body):

@@ -15,7 +15,9 @@ import openai
 from recording import Recorder
 
 ASKS = {"name": "ask_user", "args": {"question": "Which colour?", "options": ["red", "blue"]}}
-FETCHES = {"name": "web_fetch", "args": {"url": "http://192.0.2.1/page"}}
+# A file that runs programs later is written only if a person agrees.
+HOOK = {"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"}
+WRITES = {"name": "write_file", "args": HOOK}
 LONG = "A loom weaves threads into cloth. " * 12
 
 
@@ -35,10 +37,10 @@ SCRIPT = {
         {"when": {"step": "slow"}, "answer": {"text": LONG, "delay_ms": 1_500}},
         {"when": {"step": "much"}, "answer": {"text": LONG}},
         {"when": {"contains": "image-1"}, "answer": {"text": "I see the image."}},
-        {"when": {"has_result": "web_fetch"}, "answer": {"text": "It was not looked up."}},
+        {"when": {"has_result": "write_file"}, "answer": {"text": "That was all."}},
         {"when": {"has_result": "ask_user", "contains": "blue"}, "answer": {"text": "It is blue now."}},
         {"when": {"contains": "Paint the door"}, "answer": {"calls": [ASKS]}},
-        {"when": {"contains": "Look it up"}, "answer": {"calls": [FETCHES]}},
+        {"when": {"contains": "Add the hook"}, "answer": {"calls": [WRITES]}},
         {"when": {"contains": "Take your time"}, "answer": {"text": "That took long.", "delay_ms": 600_000}},
         {"when": {"contains": "Wait a moment"}, "answer": {"text": LONG, "delay_ms": 1_500}},
         {"when": {"contains": "Fail"}, "answer": {"fail": "no more"}},
@@ -62,7 +64,12 @@ class World:
         command = [self.updraft, "serve", "--listen", f"127.0.0.1:{self.port}", "--workspace", str(self.work),
                    "--model", f"scripted/{self.script}"]
         self.server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=self.environment)
-        said = self.server.stderr.readline() + self.server.stderr.readline()
+        said = ""
+        # Other things may be said first, for example which runs are taken up again.
+        while "token: in " not in said:
+            line = self.server.stderr.readline()
+            assert line, f"the server did not start:\n{said}"
+            said += line
         threading.Thread(target=self.server.stderr.read, daemon=True).start()
         self.origin = re.search(r"http://[^/\s]+", said).group()
         self.port = int(self.origin.rpartition(":")[2])
