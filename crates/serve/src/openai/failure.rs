@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::body::HttpBody as _;
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -90,11 +91,16 @@ pub(super) async fn wrong_method(method: Method, uri: Uri) -> OpenAiFailure {
 
 /// The body of a request, as JSON.
 pub(super) async fn read_json(request: Request) -> Result<Value, OpenAiFailure> {
-    let reading = axum::body::to_bytes(request.into_body(), MOST_BYTES);
     let refused = |status, message: &str| OpenAiFailure { status, ..OpenAiFailure::invalid("", message) };
+    let too_large = || refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 32 MB");
+    // What says beforehand that it is too large is not received.
+    if request.body().size_hint().lower() > MOST_BYTES as u64 {
+        return Err(too_large());
+    }
+    let reading = axum::body::to_bytes(request.into_body(), MOST_BYTES);
     let read = tokio::time::timeout(PATIENCE, reading).await;
     let read = read.map_err(|_| refused(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive"))?;
-    let bytes = read.map_err(|_| refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 32 MB"))?;
+    let bytes = read.map_err(|_| too_large())?;
     let value: Value = serde_json::from_slice(&bytes)
         .map_err(|error| OpenAiFailure::invalid("", format!("the request is not JSON: {error}")))?;
     if value.is_object() { Ok(value) } else { Err(OpenAiFailure::invalid("", "the request must be a JSON object")) }
