@@ -120,7 +120,6 @@ def check_spans(spans, run, is_content_wanted=False):
         if operation == "chat":
             assert held["gen_ai.provider.name"] and held["updraft.cost.usd"] > 0
             assert (held["gen_ai.usage.input_tokens"], held["gen_ai.usage.output_tokens"]) == (100, 20)
-            assert held["gen_ai.usage.cache_read.input_tokens"] == 40
             assert held["gen_ai.response.finish_reasons"] in (["stop"], ["tool_call"])
         if operation == "execute_tool":
             assert held["gen_ai.tool.call.id"] and held["gen_ai.tool.type"] == "function"

@@ -17,7 +17,7 @@ PLAN = {"steps": [
     {"id": "look", "agent": "retriever", "prompt": "Look at it.", "writes": ["seen"]},
     {"id": "tell", "agent": "summarizer", "prompt": "Tell it.", "reads": ["seen"], "after": ["look"]},
 ]}
-USAGE = {"input": 100, "output": 20, "cached": 40, "reasoning": 5}
+USAGE = {"input": 100, "output": 20}
 SCRIPT = {
     "rules": [
         {"when": {"agent": "planner"}, "answer": {"json": PLAN, "usage": USAGE}},

@@ -8,7 +8,7 @@ use crate::world::World;
 #[tokio::test]
 async fn metrics_count_what_runs_did_for_whoever_shows_a_token() {
     let calls = json!([{ "name": "read_file", "args": { "path": "a.txt" } }, { "name": "no_such_tool", "args": {} }]);
-    let used = json!({ "input": 100, "output": 20, "cached": 40 });
+    let used = json!({ "input": 100, "output": 20 });
     let script = json!({ "rules": [{ "when": { "turn": 0 }, "answer": { "calls": calls, "usage": used } }],
                          "default": { "text": "It says hello.", "usage": used },
                          "price": { "input": 1.0, "output": 2.0 } });
@@ -35,7 +35,7 @@ async fn metrics_count_what_runs_did_for_whoever_shows_a_token() {
         "updraft_model_request_duration_seconds_bucket{model=\"scripted\",le=\"+Inf\"} 2",
         "updraft_tokens_total{model=\"scripted\",direction=\"input\"} 200",
         "updraft_tokens_total{model=\"scripted\",direction=\"output\"} 40",
-        "updraft_cached_tokens_total{model=\"scripted\"} 80",
+        "updraft_cached_tokens_total{model=\"scripted\"} 0",
         "updraft_tool_calls_total{tool=\"read_file\",outcome=\"done\"} 1",
         "updraft_errors_total{at=\"call\",kind=\"validation\"} 1",
         "updraft_driven_runs 0",
