@@ -3,7 +3,7 @@
 //! The loop that drives a run only notes that it has grown. What is made of the events is read back from the journal, so
 //! it can never hold up a run, and says what the journal says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -20,6 +20,8 @@ use crate::history::RunHistory;
 
 /// Most runs whose histories are kept in between; others are read again from the beginning.
 const KEPT: usize = 64;
+/// Of how many runs that are over it is remembered how far they were passed on.
+const REMEMBERED: usize = 256;
 /// How long the thread waits if nothing is to be sent.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -47,7 +49,7 @@ impl RunFollower {
     pub(crate) fn start(journal: Journal, outputs: RunOutputs) -> std::io::Result<Self> {
         let news: Arc<(Mutex<FollowerNews>, Condvar)> = Arc::default();
         let (heard, sends_traces) = (Arc::clone(&news), outputs.traces.is_some());
-        let following = FollowerThread { journal, outputs, runs: BTreeMap::new() };
+        let following = FollowerThread { journal, outputs, runs: BTreeMap::new(), over: VecDeque::new() };
         let thread = std::thread::Builder::new().name("observe".into()).spawn(move || following.follow(&heard))?;
         Ok(Self { news, thread: Mutex::new(Some(thread)), sends_traces })
     }
@@ -115,6 +117,9 @@ struct FollowerThread {
     journal: Journal,
     outputs: RunOutputs,
     runs: BTreeMap<RunId, FollowedRun>,
+    /// Runs that are over, newest last, and how far they were passed on: their last records may be announced after they
+    /// were read.
+    over: VecDeque<(RunId, u64)>,
 }
 
 struct FollowedRun {
@@ -155,7 +160,13 @@ impl FollowerThread {
 
     /// Reads what a run has grown by. Only what is beyond `known` is new to the first process that follows it.
     fn catch_up(&mut self, id: &RunId, known: u64) -> Result<(), updraft_journal::Error> {
-        let mut run = self.runs.remove(id).unwrap_or(FollowedRun { history: RunHistory::default(), passed: known });
+        let over = self.over.iter().find(|(over, _)| over == id).map(|(_, passed)| *passed);
+        let new =
+            || FollowedRun { history: RunHistory::default(), passed: over.map_or(known, |passed| passed.max(known)) };
+        if over.is_some_and(|passed| self.journal.head(id).is_ok_and(|head| head.events <= passed)) {
+            return Ok(());
+        }
+        let mut run = self.runs.remove(id).unwrap_or_else(new);
         let (from, outputs) = (run.history.position(), &mut self.outputs);
         self.journal.read(id, from + 1, &mut |first, record: Record| {
             if first > from {
@@ -168,6 +179,11 @@ impl FollowerThread {
             ControlFlow::Continue(())
         })?;
         if run.history.run().is_over() {
+            self.over.retain(|(over, _)| over != id);
+            self.over.push_back((id.clone(), run.passed));
+            if self.over.len() > REMEMBERED {
+                self.over.pop_front();
+            }
             return Ok(());
         }
         if self.runs.len() >= KEPT {
