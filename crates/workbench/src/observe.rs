@@ -10,11 +10,12 @@
 //! | `run_spans.rs`, `span.rs`, `genai.rs` | the spans of a run's trace, with the names of OpenTelemetry's conventions |
 //! | `trace_target.rs`, `trace_exporter.rs`, `otlp.rs`, `protobuf.rs` | where spans are sent, and in which form |
 //! | `run_log.rs`, `log_line.rs`, `log_files.rs`, `prompt_files.rs` | the logs of runs, and files with their prompts |
-//! | `run_follower.rs` | the thread that reads runs back from the journal |
+//! | `journal_follower.rs` | the thread that reads runs back from the journal |
 
 mod effect_times;
 mod genai;
 mod histogram;
+pub(crate) mod journal_follower;
 pub(crate) mod log_files;
 mod log_line;
 mod metrics;
@@ -22,7 +23,6 @@ mod metrics_text;
 mod otlp;
 mod prompt_files;
 mod protobuf;
-pub(crate) mod run_follower;
 mod run_log;
 mod run_spans;
 mod span;

@@ -19,8 +19,8 @@ use crate::flags::Flags;
 use crate::folders::AppFolders;
 use crate::hooks::HookWatcher;
 use crate::notice::{Notice, Tell};
+use crate::observe::journal_follower::{FollowedRuns, JournalFollower, RunOutputs};
 use crate::observe::log_files::RunLogFiles;
-use crate::observe::run_follower::{FollowedRuns, RunFollower, RunOutputs};
 use crate::observe::trace_exporter::TraceExporter;
 use crate::observe::trace_target::TraceTarget;
 use crate::servers::{self, WantedTools};
@@ -69,7 +69,7 @@ pub struct Workbench {
     /// Hooks that were called and have not ended.
     hooks_under_way: TaskTracker,
     /// Follows runs for traces and logs, if they are wanted.
-    follower: Mutex<Option<Arc<RunFollower>>>,
+    follower: Mutex<Option<Arc<JournalFollower>>>,
     /// The mode of the settings, while the tools are held to reading because no plan is approved.
     held: Option<ApprovalMode>,
 }
@@ -256,7 +256,7 @@ impl Workbench {
 
     /// Who follows runs for traces and logs, if they are wanted. A setting that cannot be used is said, and nothing is
     /// sent.
-    fn follower(&self) -> Result<Option<Arc<RunFollower>>, Fault> {
+    fn follower(&self) -> Result<Option<Arc<JournalFollower>>, Fault> {
         let mut known = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_some() {
             return Ok(known.clone());
@@ -275,7 +275,7 @@ impl Workbench {
         let logs = logs.map(|options| RunLogFiles::new(&self.folders, options, journal.clone(), begun));
         let start = || {
             let traces = target.map(|target| TraceExporter::new(target, &self.access.http)).transpose()?;
-            RunFollower::start(journal, RunOutputs { traces, logs })
+            JournalFollower::start(journal, RunOutputs { traces, logs })
         };
         let started = start().map_err(|error| Fault::failed(format!("runs cannot be followed for traces: {error}")))?;
         *known = Some(Arc::new(started));

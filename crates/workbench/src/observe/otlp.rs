@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use updraft_run::Timestamp;
 
 use super::genai::SCHEMA;
-use super::protobuf::Message;
+use super::protobuf::ProtobufMessage;
 use super::span::{Span, SpanValue};
 
 /// The encoding of a request.
@@ -78,29 +78,29 @@ fn span_in_json(span: &Span) -> Value {
 }
 
 fn in_protobuf(resource: &[(String, String)], spans: &[Span]) -> Vec<u8> {
-    let mut about = Message::default();
+    let mut about = ProtobufMessage::default();
     for (key, value) in resource {
         about.message(1, &pair(key, &SpanValue::Text(value.clone())));
     }
-    let mut scope = Message::default();
+    let mut scope = ProtobufMessage::default();
     scope.text(1, SCOPE);
     scope.text(2, VERSION);
-    let mut scoped = Message::default();
+    let mut scoped = ProtobufMessage::default();
     scoped.message(1, &scope);
     for span in spans {
         scoped.message(2, &span_in_protobuf(span));
     }
     scoped.text(3, SCHEMA);
-    let mut of_resource = Message::default();
+    let mut of_resource = ProtobufMessage::default();
     of_resource.message(1, &about);
     of_resource.message(2, &scoped);
-    let mut request = Message::default();
+    let mut request = ProtobufMessage::default();
     request.message(1, &of_resource);
     request.finish()
 }
 
-fn span_in_protobuf(span: &Span) -> Message {
-    let mut written = Message::default();
+fn span_in_protobuf(span: &Span) -> ProtobufMessage {
+    let mut written = ProtobufMessage::default();
     written.bytes(1, &span.trace);
     written.bytes(2, &span.id);
     if let Some(parent) = &span.parent {
@@ -114,13 +114,13 @@ fn span_in_protobuf(span: &Span) -> Message {
         written.message(9, &pair(key, value));
     }
     for (trace, id) in &span.links {
-        let mut link = Message::default();
+        let mut link = ProtobufMessage::default();
         link.bytes(1, trace);
         link.bytes(2, id);
         written.message(13, &link);
     }
     if let Some(error) = span.error {
-        let mut status = Message::default();
+        let mut status = ProtobufMessage::default();
         status.text(2, error);
         status.whole(3, FAILED);
         written.message(15, &status);
@@ -129,33 +129,33 @@ fn span_in_protobuf(span: &Span) -> Message {
     written
 }
 
-fn pair(key: &str, value: &SpanValue) -> Message {
+fn pair(key: &str, value: &SpanValue) -> ProtobufMessage {
     let text = |text: &str| {
-        let mut held = Message::default();
+        let mut held = ProtobufMessage::default();
         held.text(1, text);
         held
     };
     let held = match value {
         SpanValue::Text(held) => text(held),
         SpanValue::Whole(number) => {
-            let mut held = Message::default();
+            let mut held = ProtobufMessage::default();
             held.whole(3, *number as u64);
             held
         }
         SpanValue::Number(number) => {
-            let mut held = Message::default();
+            let mut held = ProtobufMessage::default();
             held.fixed(4, number.to_bits());
             held
         }
         SpanValue::Texts(texts) => {
-            let mut list = Message::default();
+            let mut list = ProtobufMessage::default();
             texts.iter().for_each(|held| list.message(1, &text(held)));
-            let mut held = Message::default();
+            let mut held = ProtobufMessage::default();
             held.message(5, &list);
             held
         }
     };
-    let mut pair = Message::default();
+    let mut pair = ProtobufMessage::default();
     pair.text(1, key);
     pair.message(2, &held);
     pair

@@ -2,9 +2,9 @@
 
 /// A message that is being written. Fields are numbered as in its `.proto` file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Message(Vec<u8>);
+pub(super) struct ProtobufMessage(Vec<u8>);
 
-impl Message {
+impl ProtobufMessage {
     /// A field with text. Empty texts are written too, since a missing value means something else in a list.
     pub(super) fn text(&mut self, field: u64, text: &str) {
         self.bytes(field, text.as_bytes());
@@ -16,7 +16,7 @@ impl Message {
         self.0.extend_from_slice(bytes);
     }
 
-    pub(super) fn message(&mut self, field: u64, message: &Message) {
+    pub(super) fn message(&mut self, field: u64, message: &ProtobufMessage) {
         self.bytes(field, &message.0);
     }
 
@@ -57,9 +57,9 @@ mod tests {
 
     #[test]
     fn fields_are_written_as_the_format_says() {
-        let mut inner = Message::default();
+        let mut inner = ProtobufMessage::default();
         inner.whole(1, 150);
-        let mut message = Message::default();
+        let mut message = ProtobufMessage::default();
         message.text(2, "testing");
         message.message(3, &inner);
         message.fixed_32(16, 1);

@@ -9,7 +9,7 @@ use updraft_run::{
 
 use super::genai as name;
 use super::metrics::model_label;
-use super::span::{Span, SpanKind, SpanValue};
+use super::span::{Span, SpanValue, TraceSpanKind};
 use crate::history::{AnswerEntry, CallEntry, EntryKind, RunHistory};
 
 /// Most bytes of one text, if texts are wanted.
@@ -63,7 +63,7 @@ impl RunSpans<'_> {
             id,
             parent,
             name,
-            kind: SpanKind::Internal,
+            kind: TraceSpanKind::Internal,
             began: self.history.began(),
             ended: self.history.last(),
             attributes: vec![(name::RUN, self.run.as_str().into()), (name::CONVERSATION, self.run.as_str().into())],
@@ -126,7 +126,7 @@ impl RunSpans<'_> {
         let label = model_label(&asked.model);
         let (provider, model) = label.split_once('/').unwrap_or((label, label));
         let mut span = self.effect(&asked.address, format!("chat {model}"), &asked.agent);
-        span.kind = SpanKind::Client;
+        span.kind = TraceSpanKind::Client;
         (span.began, span.ended) = (asked.begun.unwrap_or(asked.wanted), ended);
         span.attributes.extend([
             (name::OPERATION, "chat".into()),

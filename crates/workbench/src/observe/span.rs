@@ -9,7 +9,7 @@ pub(crate) struct Span {
     pub(crate) id: [u8; 8],
     pub(crate) parent: Option<[u8; 8]>,
     pub(crate) name: String,
-    pub(crate) kind: SpanKind,
+    pub(crate) kind: TraceSpanKind,
     pub(crate) began: Timestamp,
     pub(crate) ended: Timestamp,
     pub(crate) attributes: Vec<(&'static str, SpanValue)>,
@@ -21,19 +21,19 @@ pub(crate) struct Span {
 
 /// Where the work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SpanKind {
+pub(crate) enum TraceSpanKind {
     /// Here.
     Internal,
     /// By a server that was asked.
     Client,
 }
 
-impl SpanKind {
+impl TraceSpanKind {
     /// Its number in OTLP.
     pub(crate) fn number(self) -> u64 {
         match self {
-            SpanKind::Internal => 1,
-            SpanKind::Client => 3,
+            TraceSpanKind::Internal => 1,
+            TraceSpanKind::Client => 3,
         }
     }
 }

@@ -26,14 +26,14 @@ const REMEMBERED: usize = 256;
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Follows runs until it is closed.
-pub(crate) struct RunFollower {
-    news: Arc<(Mutex<FollowerNews>, Condvar)>,
+pub(crate) struct JournalFollower {
+    news: Arc<(Mutex<GrownRuns>, Condvar)>,
     thread: Mutex<Option<JoinHandle<()>>>,
     sends_traces: bool,
 }
 
 #[derive(Default)]
-struct FollowerNews {
+struct GrownRuns {
     /// Runs that have grown, and how many events each had when it was first noticed.
     grown: BTreeMap<RunId, u64>,
     is_closing: bool,
@@ -45,9 +45,9 @@ pub(crate) struct RunOutputs {
     pub(crate) logs: Option<RunLogFiles>,
 }
 
-impl RunFollower {
+impl JournalFollower {
     pub(crate) fn start(journal: Journal, outputs: RunOutputs) -> std::io::Result<Self> {
-        let news: Arc<(Mutex<FollowerNews>, Condvar)> = Arc::default();
+        let news: Arc<(Mutex<GrownRuns>, Condvar)> = Arc::default();
         let (heard, sends_traces) = (Arc::clone(&news), outputs.traces.is_some());
         let following = FollowerThread { journal, outputs, runs: BTreeMap::new(), over: VecDeque::new() };
         let thread = std::thread::Builder::new().name("observe".into()).spawn(move || following.follow(&heard))?;
@@ -76,7 +76,7 @@ impl RunFollower {
     }
 }
 
-impl Drop for RunFollower {
+impl Drop for JournalFollower {
     fn drop(&mut self) {
         // A process that ends without finishing leaves the thread alone.
         lock(&self.news.0).is_closing = true;
@@ -84,14 +84,14 @@ impl Drop for RunFollower {
     }
 }
 
-fn lock(news: &Mutex<FollowerNews>) -> MutexGuard<'_, FollowerNews> {
+fn lock(news: &Mutex<GrownRuns>) -> MutexGuard<'_, GrownRuns> {
     news.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A watcher that also notes growth for a follower.
 pub(crate) struct FollowedRuns {
     pub(crate) inner: Arc<dyn RunWatcher>,
-    pub(crate) follower: Arc<RunFollower>,
+    pub(crate) follower: Arc<JournalFollower>,
 }
 
 impl RunWatcher for FollowedRuns {
@@ -129,7 +129,7 @@ struct FollowedRun {
 }
 
 impl FollowerThread {
-    fn follow(mut self, news: &(Mutex<FollowerNews>, Condvar)) {
+    fn follow(mut self, news: &(Mutex<GrownRuns>, Condvar)) {
         loop {
             let (grown, is_closing) = self.wait(news);
             for (id, known) in grown {
@@ -150,9 +150,9 @@ impl FollowerThread {
         }
     }
 
-    fn wait(&self, news: &(Mutex<FollowerNews>, Condvar)) -> (BTreeMap<RunId, u64>, bool) {
+    fn wait(&self, news: &(Mutex<GrownRuns>, Condvar)) -> (BTreeMap<RunId, u64>, bool) {
         let rest = self.outputs.traces.as_ref().and_then(|traces| traces.rest(Instant::now())).unwrap_or(IDLE);
-        let is_quiet = |news: &mut FollowerNews| news.grown.is_empty() && !news.is_closing;
+        let is_quiet = |news: &mut GrownRuns| news.grown.is_empty() && !news.is_closing;
         let waited = news.1.wait_timeout_while(lock(&news.0), rest, is_quiet);
         let (mut news, _) = waited.unwrap_or_else(PoisonError::into_inner);
         (std::mem::take(&mut news.grown), news.is_closing)
