@@ -164,7 +164,8 @@ impl LineMaker<'_> {
                 let steps = graph.steps.iter().map(|step| {
                     let after: Vec<&str> = step.after.iter().map(StepId::as_str).collect();
                     let after = if after.is_empty() { String::new() } else { format!(", after {}", after.join(", ")) };
-                    format!("{} ({}{after}): {}", step.id, step.agent, step.description)
+                    let task = if step.description.is_empty() { &step.prompt } else { &step.description };
+                    format!("{} ({}{after}): {}", step.id, step.agent, cut(task, 500))
                 });
                 let why = instead.iter().map(|why| format!("one step instead of a plan: {why}"));
                 vec![LogLine::reasoning(at, "plan", why.chain(steps).collect::<Vec<_>>().join("\n"))]
