@@ -36,14 +36,15 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Fault>, String> {
     Ok(stale.map(fault).collect())
 }
 
-/// Writes all pages: first what tests know, then what is made from it.
+/// Writes all pages: first what tests know, then what is made from it. A test that fails leaves the others to be written.
 pub(crate) fn write(root: &Path) -> Result<String, String> {
+    let mut failed = Vec::new();
     for test in [["-p", "updraft", "--bin", "updraft"].as_slice(), &["-p", "updraft-serve", "--lib"]] {
         let command = ["UPDRAFT_WRITE_REFERENCE=1", "cargo", "test", "--quiet"];
-        tree::output(root, "env", &[command.as_slice(), test, &["docs_reference"]].concat())?;
+        failed.extend(tree::output(root, "env", &[command.as_slice(), test, &["docs_reference"]].concat()).err());
     }
     for (path, text) in pages(root)? {
         std::fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
     }
-    Ok("docs/reference written".to_owned())
+    if failed.is_empty() { Ok("docs/reference written".to_owned()) } else { Err(failed.join("\n")) }
 }
