@@ -110,9 +110,8 @@ fn sum_up(folder: &Path) -> Result<(), String> {
 
 /// A line as `sha256sum` writes and checks it.
 fn sum_line(file: &PackageFile) -> String {
-    let digest = Sha256::digest(&file.bytes);
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{digits}  {}\n", file.path)
+    let digits: Vec<String> = Sha256::digest(&file.bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}  {}\n", digits.concat(), file.path)
 }
 
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {

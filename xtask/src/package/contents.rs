@@ -12,13 +12,16 @@ use crate::tree;
 /// The shells we ship completions for, with the file names that the shells look for.
 const SHELLS: [(&str, &str); 3] = [("bash", "updraft.bash"), ("zsh", "_updraft"), ("fish", "updraft.fish")];
 
+/// A file name and what is in the file.
+type NamedBytes = (String, Rc<[u8]>);
+
 /// Everything that goes into packages.
 #[derive(Debug)]
 pub(super) struct PackageContents {
     pub(super) target: Target,
     pub(super) binary: Rc<[u8]>,
     /// File names and pages, sorted: `updraft-run.1`.
-    pub(super) manuals: Vec<(String, Rc<[u8]>)>,
+    pub(super) manuals: Vec<NamedBytes>,
     /// File names and scripts.
     pub(super) completions: Vec<(&'static str, Rc<[u8]>)>,
     root: PathBuf,
@@ -59,7 +62,7 @@ impl PackageContents {
     }
 }
 
-fn manuals_in(folder: &Path) -> Result<Vec<(String, Rc<[u8]>)>, String> {
+fn manuals_in(folder: &Path) -> Result<Vec<NamedBytes>, String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| cannot_read(folder, &error))? {
         let entry = entry.map_err(|error| cannot_read(folder, &error))?;

@@ -55,7 +55,7 @@ fn parse_version(text: &str) -> Option<(u32, u32)> {
 
 fn number(file: &[u8], at: usize, length: usize) -> Option<u64> {
     let bytes = file.get(at..at.checked_add(length)?)?;
-    Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    Some(bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte)))
 }
 
 #[cfg(test)]

@@ -59,9 +59,9 @@ fn parse_kinds(text: &str) -> Result<Vec<String>, String> {
     if text == "all" {
         return Ok(KINDS.map(str::to_owned).to_vec());
     }
-    let kinds = text.split(',').map(|kind| match KINDS.contains(&kind) {
-        true => Ok(kind.to_owned()),
-        false => Err(format!("`{kind}` is not a kind of package; there are {}", KINDS.join(", "))),
+    let kinds = text.split(',').map(|kind| {
+        let known = KINDS.contains(&kind).then(|| kind.to_owned());
+        known.ok_or_else(|| format!("`{kind}` is not a kind of package; there are {}", KINDS.join(", ")))
     });
     kinds.collect()
 }

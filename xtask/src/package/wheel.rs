@@ -26,9 +26,8 @@ pub(super) fn make(contents: &PackageContents, level: u32) -> Result<PackageFile
     files.push(PackageFile::text(format!("{info}/WHEEL"), wheel_file(&tag)));
     files.push(PackageFile::plain(format!("{info}/licenses/LICENSE"), contents.own("LICENSE")?));
     files.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut record: String = files.iter().map(record_line).collect();
-    record.push_str(&format!("{info}/RECORD,,\n"));
-    files.push(PackageFile::text(format!("{info}/RECORD"), record));
+    let record: Vec<String> = files.iter().map(record_line).chain([format!("{info}/RECORD,,\n")]).collect();
+    files.push(PackageFile::text(format!("{info}/RECORD"), record.concat()));
     Ok(PackageFile::plain(format!("updraft-{version}-py3-none-{tag}.whl"), zip::make(&files, level)?))
 }
 
@@ -42,8 +41,8 @@ fn metadata(version: &str, readme: &[u8]) -> String {
 }
 
 fn wheel_file(tag: &str) -> String {
-    let tags: String = tag.split('.').map(|tag| format!("Tag: py3-none-{tag}\n")).collect();
-    format!("Wheel-Version: 1.0\nGenerator: updraft-xtask {VERSION}\nRoot-Is-Purelib: false\n{tags}")
+    let tags: Vec<String> = tag.split('.').map(|tag| format!("Tag: py3-none-{tag}\n")).collect();
+    format!("Wheel-Version: 1.0\nGenerator: updraft-xtask {VERSION}\nRoot-Is-Purelib: false\n{}", tags.concat())
 }
 
 fn record_line(file: &PackageFile) -> String {

@@ -9,8 +9,8 @@ use super::PackageFile;
 /// 1980-01-01, 00:00, as MS-DOS wrote it.
 const DATE: u16 = 0x21;
 const DEFLATE: u16 = 8;
-/// Made on Unix, so that the upper half of the attributes is the mode.
-const MADE_BY: u16 = 3 << 8 | 20;
+/// Made on Unix (3) by the format's version 2.0, so that the upper half of the attributes is the mode.
+const MADE_BY: u16 = 0x0314;
 const REGULAR_FILE: u32 = 0o100_000;
 
 /// The archive of the files, in the order given.
