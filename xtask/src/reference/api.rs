@@ -54,18 +54,18 @@ fn in_words(method: &str, path: &str, operation: &Value, openapi: &Value) -> Str
             let needed = if one["required"] == true { "needed" } else { "" };
             let words = word("description");
             let about: Vec<&str> = [needed, &words].into_iter().filter(|text| !text.is_empty()).collect();
-            let type_name = type_name(&one["schema"]);
+            let type_name = type_name(&one["schema"], openapi);
             let _ = writeln!(text, "| `{}` | {} | {type_name} | {} |", word("name"), word("in"), about.join("; "));
         }
     }
     if let Some(content) = operation["requestBody"]["content"].as_object() {
-        let _ = write!(text, "\nThe body: {}.\n", contents(content));
+        let _ = write!(text, "\nThe body: {}.\n", contents(content, openapi));
     }
     let answers: Vec<(&String, &Value)> = operation["responses"].as_object().into_iter().flatten().collect();
     let is_problem = |status: &str| status.starts_with('4') || status.starts_with('5');
     for (status, answer) in answers.iter().filter(|(status, _)| !is_problem(status)) {
         let answer = resolved(answer, openapi);
-        let content = answer["content"].as_object().map(contents).unwrap_or_default();
+        let content = answer["content"].as_object().map(|content| contents(content, openapi)).unwrap_or_default();
         let about = cell(answer["description"].as_str().unwrap_or_default());
         let parts: Vec<String> = [about, content].into_iter().filter(|text| !text.is_empty()).collect();
         let _ = write!(text, "\n**{status}** {}\n", parts.join("; "));
@@ -94,11 +94,11 @@ fn schemas(openapi: &Value) -> String {
                 for (field, schema) in fields {
                     let missing = if required.contains(&field.as_str()) { "" } else { "?" };
                     let about = cell(schema["description"].as_str().unwrap_or_default());
-                    let _ = writeln!(text, "| `{field}{missing}` | {} | {about} |", type_name(schema));
+                    let _ = writeln!(text, "| `{field}{missing}` | {} | {about} |", type_name(schema, openapi));
                 }
             }
             None => {
-                let _ = write!(text, "\n{}\n", type_name(schema));
+                let _ = write!(text, "\n{}\n", type_name(schema, openapi));
             }
         }
     }
@@ -106,22 +106,23 @@ fn schemas(openapi: &Value) -> String {
 }
 
 /// What a body or an answer may be.
-fn contents(content: &Map<String, Value>) -> String {
+fn contents(content: &Map<String, Value>, openapi: &Value) -> String {
     let each = content.iter().map(|(media, one)| {
-        let name = type_name(&one["schema"]);
+        let name = type_name(&one["schema"], openapi);
         if name.is_empty() { format!("`{media}`") } else { format!("`{media}`: {name}") }
     });
     each.collect::<Vec<_>>().join(", ")
 }
 
 /// A schema in a few words; named ones are links.
-fn type_name(schema: &Value) -> String {
+fn type_name(schema: &Value, openapi: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return format!("[{name}](#{})", name.to_lowercase());
+        let is_described = openapi["components"]["schemas"].get(name).is_some();
+        return if is_described { format!("[{name}](#{})", name.to_lowercase()) } else { name.to_owned() };
     }
     for group in ["oneOf", "anyOf", "allOf"] {
         if let Some(all) = schema[group].as_array() {
-            return all.iter().map(type_name).filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" or ");
+            return all.iter().map(|one| type_name(one, openapi)).filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" or ");
         }
     }
     if let Some(values) = schema["enum"].as_array() {
@@ -132,7 +133,7 @@ fn type_name(schema: &Value) -> String {
             .join(", ");
     }
     match &schema["type"] {
-        Value::String(name) if name == "array" => format!("list of {}", type_name(&schema["items"])),
+        Value::String(name) if name == "array" => format!("list of {}", type_name(&schema["items"], openapi)),
         Value::String(name) => name.clone(),
         Value::Array(names) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
         _ => String::new(),
