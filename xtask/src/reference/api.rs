@@ -122,7 +122,8 @@ fn type_name(schema: &Value, openapi: &Value) -> String {
     }
     for group in ["oneOf", "anyOf", "allOf"] {
         if let Some(all) = schema[group].as_array() {
-            return all.iter().map(|one| type_name(one, openapi)).filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" or ");
+            let names: Vec<String> = all.iter().map(|one| type_name(one, openapi)).collect();
+            return names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" or ");
         }
     }
     if let Some(values) = schema["enum"].as_array() {
