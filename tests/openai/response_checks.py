@@ -25,6 +25,9 @@ def check_answer(world):
     assert client.responses.delete(made.id) is None
     expect_error(openai.NotFoundError, "response_not_found", lambda: client.responses.retrieve(made.id))
     expect_error(openai.NotFoundError, "response_not_found", lambda: client.responses.delete(made.id))
+    # A run that is removed takes its response along.
+    world.command("rm", planned.id.removeprefix("resp_"))
+    expect_error(openai.NotFoundError, "response_not_found", lambda: client.responses.retrieve(planned.id))
 
 
 def check_items(world):

@@ -86,23 +86,23 @@ class World:
         """The official client; it repeats nothing by itself."""
         return openai.OpenAI(base_url=f"{self.origin}/v1", api_key=token or self.token, http_client=self.http(), max_retries=0)
 
+    def command(self, *words):
+        """What a command of the program prints."""
+        command = [self.updraft, *words]
+        said = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=True, cwd=self.work)
+        return said.stdout
+
     def user(self, name, role):
         """The token of a new user."""
-        command = [self.updraft, "serve", "user", "add", name, "--role", role]
-        said = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=True)
-        return said.stdout.strip()
+        return self.command("serve", "user", "add", name, "--role", role).strip()
 
     def runs(self):
         """The runs of the workspace, newest first."""
-        command = [self.updraft, "runs", "--json"]
-        said = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=True, cwd=self.work)
-        return [json.loads(line) for line in said.stdout.splitlines()]
+        return [json.loads(line) for line in self.command("runs", "--json").splitlines()]
 
     def goal(self, run):
         """The goal of a run, as the journal has it."""
-        command = [self.updraft, "events", run, "--json"]
-        said = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=True, cwd=self.work)
-        return json.loads(said.stdout.splitlines()[0])["event"]["started"]["goal"]
+        return json.loads(self.command("events", run, "--json").splitlines()[0])["event"]["started"]["goal"]
 
     def earlier(self, run):
         """What was said before, as the run has it."""

@@ -47,11 +47,14 @@ impl ResponseRecord {
         Ok(runs.keep_note(FACE, &self.id(), text).await?)
     }
 
-    /// The record of a response.
+    /// The record of a response whose run is in the journal.
     pub(super) fn find(runs: &LiveRuns, id: &str) -> Result<Self, OpenAiFailure> {
         let missing = || OpenAiFailure::missing("response_not_found", format!("there is no response `{id}`"));
         let text = runs.note(FACE, id)?.ok_or_else(missing)?;
-        serde_json::from_str(&text).map_err(|_| missing())
+        let record: Self = serde_json::from_str(&text).map_err(|_| missing())?;
+        // The run may have been removed from the journal.
+        runs.feed(record.run.as_str()).map_err(|_| missing())?;
+        Ok(record)
     }
 
     /// Forgets the response; the run stays in the journal.
