@@ -38,7 +38,8 @@ try {
   const narrow = await browser.newPage({ viewport: { width: 360, height: 740 } });
   const asked = [];
   narrow.on('request', (request) => asked.push(request.url()));
-  for (const name of files) {
+  // Of the decisions, which are all alike, the list and one.
+  for (const name of files.filter((name) => !/decisions\/(?!0001|index)/.test(name))) {
     await narrow.goto(address(name));
     const width = await narrow.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= 360, `${name} is ${width} px wide on a telephone`);
