@@ -62,8 +62,10 @@ fn furnish(scratch: &Path) {
 /// Bash with nothing of this user's: no keys, no settings, no way to the network but loopback.
 fn bash(scratch: &Path, ports: &[(&str, String)]) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("bash");
-    command.env_clear().arg(scratch.join("functions.sh")).arg(scratch.join("page.sh"));
+    // A block that waits for ever must not hold up all other tests.
+    let mut command = Command::new("timeout");
+    command.env_clear().args(["--kill-after=10", "240", "bash"]);
+    command.arg(scratch.join("functions.sh")).arg(scratch.join("page.sh"));
     command.current_dir(scratch.join("project")).stdin(Stdio::null());
     command
         .env("PATH", format!("{}:{path}", scratch.join("bin").display()))
