@@ -23,7 +23,7 @@ const KEPT: usize = 64;
 /// Of how many runs that are over it is remembered how far they were passed on.
 const REMEMBERED: usize = 256;
 /// How long the thread waits if nothing is to be sent.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// Follows runs until it is closed.
 pub(crate) struct JournalFollower {

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn options(size: u64, keep: u32) -> LogFileOptions {
-        let age = Duration::from_secs(60);
+        let age = Duration::from_mins(1);
         LogFileOptions { format: LogFormat::Text, size, keep, age, lines: true, prompts: false }
     }
 

@@ -14,7 +14,7 @@ use super::trace_target::TraceTarget;
 const LAST: Duration = Duration::from_secs(5);
 /// The first and the longest pause after a collector did not answer.
 const PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Sends spans from a thread that may wait.
 pub(crate) struct TraceExporter {
