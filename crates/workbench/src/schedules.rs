@@ -234,7 +234,7 @@ fn zone_named(name: &str) -> Result<TimeZone, Fault> {
 
 /// The schedules of a workspace. Blocks on the disk.
 pub fn list(journal: &Journal, workspace: &Path) -> Result<Vec<Schedule>, Fault> {
-    Ok(read(journal.stored(&scope(workspace), KEY)?.as_ref()))
+    read(journal.stored(&scope(workspace), KEY)?.as_ref()).map_err(Fault::failed)
 }
 
 /// The workspaces that have schedules. Blocks on the disk.
@@ -297,7 +297,11 @@ pub(crate) async fn change<T: Send + 'static>(
 ) -> Result<T, Fault> {
     let scope = scope(workspace);
     let changed = journal.change_stored(&scope, KEY, move |stored| {
-        let before = read(stored.as_ref());
+        let before = match read(stored.as_ref()) {
+            Ok(before) => before,
+            // What cannot be read is not written over.
+            Err(why) => return (Change::Nothing, Err(why)),
+        };
         let mut all = before.clone();
         let answer = change_all(&mut all);
         let change = match serde_json::to_string(&all) {
@@ -306,17 +310,19 @@ pub(crate) async fn change<T: Send + 'static>(
             Ok(text) => Change::Set(text),
             Err(_) => Change::Nothing,
         };
-        (change, answer)
+        (change, Ok(answer))
     });
-    Ok(changed.await?)
+    changed.await?.map_err(Fault::failed)
 }
 
 fn scope(workspace: &Path) -> String {
     format!("{SCOPE}{}", workspace.display())
 }
 
-fn read(stored: Option<&StoredValue>) -> Vec<Schedule> {
-    stored.and_then(|stored| serde_json::from_str(&stored.value).ok()).unwrap_or_default()
+fn read(stored: Option<&StoredValue>) -> Result<Vec<Schedule>, String> {
+    let Some(stored) = stored else { return Ok(Vec::new()) };
+    let why = |error| format!("the schedules cannot be read; a newer version may have written them: {error}");
+    serde_json::from_str(&stored.value).map_err(why)
 }
 
 fn unknown(name: &str, names: &[String]) -> Fault {

@@ -49,6 +49,16 @@ pub(super) fn prepare(folders: &AppFolders, workspace: &Path, args: &mut RunArgs
     let (_, recipe) = recipes::find(folders, workspace, &settings, &name)?;
     let RecipeOrder { goal, plan, files, agent, model, require } =
         recipes::order(&recipe, &args.parameters, workspace)?;
+    let (has_plan, has_agent) = (plan.is_some(), agent.is_some());
+    let clashes = [
+        ("--plan-first", args.plan_first && (has_plan || has_agent)),
+        ("--plan-only", args.plan_only && has_agent),
+        ("--continue", args.continues && has_plan),
+    ];
+    if let Some((flag, _)) = clashes.into_iter().find(|(_, clashes)| *clashes) {
+        let what = if has_plan { "has a plan of its own" } else { "names an agent that works alone" };
+        return Err(CliError::usage(format!("{flag} cannot be used: the recipe `{name}` {what}")));
+    }
     args.given_plan = plan;
     args.file.extend(files.iter().map(|file| workspace.join(file)));
     args.agent = agent;

@@ -53,6 +53,8 @@ fn a_recipe_with_wrong_parameters_is_refused_before_anything_runs() {
         .says("there is no recipe `other`")
         .says("known are two, weekly");
     world.updraft(&["run", "--recipe", "weekly", "and a goal"]).code(2);
+    let clash = ["run", "--recipe", "two", "--param", "topic=x", "--plan-first"];
+    world.updraft(&clash).code(2).says("--plan-first cannot be used: the recipe `two` has a plan of its own");
     assert!(world.runs().is_empty(), "nothing has run");
 }
 

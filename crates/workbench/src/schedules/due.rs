@@ -77,7 +77,9 @@ impl Schedule {
             OverlapPolicy::Skip if is_busy => {
                 Some(format!("the time {} was skipped: run {earlier} has not ended", self.local(due)))
             }
-            OverlapPolicy::Skip if !self.waiting.is_empty() => None,
+            OverlapPolicy::Skip if !self.waiting.is_empty() => {
+                Some(format!("the time {} was skipped: an earlier run has not begun", self.local(due)))
+            }
             OverlapPolicy::Queue if self.waiting.len() >= WAITING => {
                 Some(format!("the time {} was skipped: {WAITING} runs are waiting", self.local(due)))
             }
