@@ -37,7 +37,7 @@ def test_a_wheel_for_another_machine_is_refused(world):
     assert "not a supported wheel on this platform" in said, said
 
 
-def test_pipx_installs_and_runs_the_wheel(world):
+def test_pipx_runs_the_wheel_from_nothing(world):
     environment = [sys.executable, ROOT / "tests/judges/environment.py", ROOT / "tests/packages/requirements.txt"]
     found = subprocess.run(environment, stdout=subprocess.PIPE, text=True)
     if found.returncode:
@@ -49,17 +49,10 @@ def test_pipx_installs_and_runs_the_wheel(world):
         "PIPX_HOME": world.folder / "pipx",
         "PIPX_SHARED_LIBS": pipx[0].parent.parent / "pipx-shared",
         "PIPX_BIN_DIR": world.folder / "bin",
-        "PIPX_MAN_DIR": world.folder / "man",
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": wheels,
         "USE_EMOJI": "0",
     }
-    wheel = world.package("*.whl")
-    ran = world.run(*pipx, "run", "--spec", wheel, "updraft", "--version", **places)
+    ran = world.run(*pipx, "run", "--spec", world.package("*.whl"), "updraft", "--version", **places)
     assert version() in ran, ran
-    world.run(*pipx, "install", wheel, **places)
-    assert world.run(world.folder / "bin/updraft", "--version").strip() == version()
-    assert (world.folder / "man/man1/updraft.1").exists()
-    world.run(*pipx, "uninstall", "updraft", **places)
-    left = [path for path in (world.folder / "bin").glob("*")] + list((world.folder / "man").rglob("*.1"))
-    assert left == [], left
+    assert not (world.folder / "bin").exists(), "running it installed something"
