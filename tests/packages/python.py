@@ -1,7 +1,6 @@
 """The wheel, by pip and by pipx."""
 
 import ensurepip
-import os
 import subprocess
 import sys
 import venv
@@ -32,7 +31,7 @@ def test_pip_installs_the_wheel_and_removes_all_of_it(world):
 def test_a_wheel_for_another_machine_is_refused(world):
     wheel = world.package("*.whl")
     other = world.folder / wheel.name.replace("x86_64", "s390x").replace("aarch64", "s390x")
-    os.link(wheel, other) if os.stat(wheel).st_dev == os.stat(world.folder).st_dev else other.write_bytes(wheel.read_bytes())
+    other.symlink_to(wheel)
     said = world.run(*PIP, "install", "--dry-run", "--no-index", "--target", world.folder / "t", other, code=1)
     assert "not a supported wheel on this platform" in said, said
 
@@ -55,4 +54,4 @@ def test_pipx_runs_the_wheel_from_nothing(world):
     }
     ran = world.run(*pipx, "run", "--spec", world.package("*.whl"), "updraft", "--version", **places)
     assert version() in ran, ran
-    assert not (world.folder / "bin").exists(), "running it installed something"
+    assert not list((world.folder / "bin").glob("*")), "running it installed something"
