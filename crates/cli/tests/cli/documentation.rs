@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use blocks::Block;
 
 /// How many blocks may be left unrun. It may only become smaller.
-const MOST_NOT_RUN: usize = 23;
+const MOST_NOT_RUN: usize = 22;
 
 /// How many pages are tried at the same time.
 const AT_ONCE: usize = 3;
