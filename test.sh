@@ -177,6 +177,18 @@ check_mcp_clients() {
     python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
 }
 
+judge_of_api() { python3 tests/judges/environment.py tests/api/requirements.txt; }
+
+# The HTTP API: hostile requests, kill -9 of the server, webhooks; and schemathesis, which makes requests from its document.
+check_api() {
+    local python
+    if ! python=$(judge_of_api); then
+        python=""
+        skip "schemathesis against the HTTP API: could not install tests/api/requirements.txt"
+    fi
+    python3 tests/api/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" ${python:+"$python"}
+}
+
 clients_of_openai() { python3 tests/judges/environment.py tests/openai/requirements.txt; }
 
 # Programs that speak OpenAI's API, against our server; what it sends is held against OpenAI's types.
@@ -254,7 +266,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE == all ]]; then
     # What this cannot fetch is said below.
-    { prepare && clients_of_npm && clients_of_pypi && clients_of_openai && packages_of_page; } >/dev/null 2>&1 &
+    { prepare && clients_of_npm && clients_of_pypi && clients_of_openai && judge_of_api && packages_of_page; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
@@ -290,6 +302,8 @@ heading "tests"
 run_tests
 
 if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
+    heading "the HTTP API"
+    check_api
     heading "clients of OpenAI's API"
     check_openai
 fi

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import durable
 import hostile
+import operations
 from world import World
 
 HERE = Path(__file__).resolve().parent
@@ -35,7 +36,7 @@ def schemathesis(world, python):
                "--header", f"Authorization: Bearer {world.token}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=world.folder)
     if done.returncode:
-        raise AssertionError(f"schemathesis ended with {done.returncode}:\n{done.stdout[-20000:]}\n{done.stderr[-4000:]}")
+        raise AssertionError(f"schemathesis ended with {done.returncode}:\n{done.stdout[-40000:]}\n{done.stderr[-4000:]}")
     print("  " + done.stdout.strip().splitlines()[-1].strip("= "))
 
 
@@ -44,7 +45,7 @@ def main():
         sys.exit(__doc__)
     updraft, python = str(Path(sys.argv[1]).resolve()), sys.argv[2] if len(sys.argv) == 3 else None
     port = free_port()
-    parts = [("hostile requests", hostile.check, {}), ("streams", durable.stream, {}), ("keys", durable.keys, {}),
+    parts = [("operations", operations.check, {}), ("hostile requests", hostile.check, {}), ("streams", durable.stream, {}), ("keys", durable.keys, {}),
              ("webhooks", lambda world: durable.webhooks(world, port),
               {"settings": durable.settings(port), "environment": {"HOOK_SECRET": durable.SECRET_TEXT}})]
     if python:

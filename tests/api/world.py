@@ -10,8 +10,12 @@ from pathlib import Path
 
 SECONDS = 60
 ASK = {"name": "ask_user", "args": {"question": "Which colour?", "options": ["red", "blue"]}}
-SCRIPT = {"rules": [{"when": {"agent": "clarification", "turn": 0}, "answer": {"calls": [ASK]}},
-                    {"when": {"contains": "slowly"}, "answer": {"text": "Slowly.", "delay_ms": 400}}],
+WRITE = {"name": "write_file", "args": {"path": "made.txt", "content": "hello\n"}}
+STEPS = [{"id": "warp", "agent": "researcher", "prompt": "Look at the warp.", "writes": ["warp"]},
+         {"id": "weft", "agent": "researcher", "prompt": "Look at the weft.", "reads": ["warp"], "writes": ["weft"]}]
+SCRIPT = {"rules": [{"when": {"agent": "planner"}, "answer": {"json": {"steps": STEPS}}},
+                    {"when": {"agent": "coder", "turn": 0, "contains": "write the file"}, "answer": {"calls": [WRITE]}},
+                    {"when": {"agent": "clarification", "turn": 0}, "answer": {"calls": [ASK]}}],
           "default": {"text": "Painted."}}
 ROLES = ["see", "steer", "administer"]
 
@@ -31,8 +35,8 @@ class World:
         self.updraft, self.folder, self.server, self.port = updraft, Path(folder), None, 0
         self.home, self.work = self.folder / "home", self.folder / "work"
         self.work.mkdir()
-        (self.home / "updraft/config").mkdir(parents=True)
-        (self.home / "updraft/config/config.toml").write_text(settings)
+        (self.home / "updraft").mkdir(parents=True)
+        (self.home / "updraft/config.toml").write_text(settings)
         (self.work / "notes.md").write_text("# Looms\nA loom weaves cloth.\n")
         (self.folder / "script.json").write_text(json.dumps(SCRIPT))
         self.environment = {"HOME": str(self.home), "UPDRAFT_HOME": str(self.home / "updraft"),
@@ -40,10 +44,9 @@ class World:
 
     def start(self):
         command = [self.updraft, "serve", "--listen", f"127.0.0.1:{self.port}", "--workspace", str(self.work),
-                   "--model", f"scripted/{self.folder / 'script.json'}", "--sandbox", "none"]
+                   "--model", f"scripted/{self.folder / 'script.json'}", "--no-sandbox"]
         log = open(self.folder / "log", "ab")
         self.server = subprocess.Popen(command, stderr=log, stdout=log, env=self.environment, cwd=self.work)
-        token = self.home / "updraft"
         for _ in range(SECONDS * 20):
             said = (self.folder / "log").read_text()
             if "MCP at" in said.rsplit("\0", 1)[-1]:

@@ -9,7 +9,7 @@
 //! | `runs.rs`, `run_json.rs` | runs listed, started and shown; how they are written |
 //! | `stream.rs`, `socket.rs` | the events of a run as they happen: server-sent, or over a WebSocket |
 //! | `steering.rs`, `plan.rs` | messages, answers, decisions, pause, resume, cancel; a plan that waits for approval |
-//! | `copies.rs` | runs made of other runs; two compared |
+//! | `copies.rs`, `aftermath.rs` | runs made of other runs; two compared; exported, undone, removed |
 //! | `files.rs` | files that programs add |
 //! | `surroundings.rs`, `memory.rs`, `knowledge.rs` | agents, tools, models; what is remembered; files searched |
 //! | `keys.rs` | requests that may be sent again |
@@ -17,6 +17,7 @@
 
 #![allow(clippy::unused_async, reason = "axum takes async functions, also where nothing is awaited")]
 
+mod aftermath;
 mod copies;
 mod document;
 mod files;
@@ -79,7 +80,7 @@ pub(crate) fn router(
     let routes = Router::new()
         .route("/openapi.json", get(document::openapi))
         .route("/runs", get(runs::list).post(runs::start))
-        .route("/runs/{id}", get(runs::show))
+        .route("/runs/{id}", get(runs::show).delete(aftermath::remove))
         .route("/runs/{id}/events", get(runs::events))
         .route("/runs/{id}/stream", get(stream::open))
         .route("/runs/{id}/socket", get(socket::open))
@@ -92,6 +93,8 @@ pub(crate) fn router(
         .route("/runs/{id}/fork", post(copies::fork))
         .route("/runs/{id}/rerun", post(copies::rerun))
         .route("/runs/{id}/diff/{other}", get(copies::diff))
+        .route("/runs/{id}/export", get(aftermath::export))
+        .route("/runs/{id}/undo", post(aftermath::undo))
         .route("/runs/{id}/plan", get(plan::show).put(plan::replace))
         .route("/runs/{id}/files", post(files::add_to_run).layer(DefaultBodyLimit::max(files::MOST_SENT)))
         .route("/files", post(files::add).layer(DefaultBodyLimit::max(files::MOST_SENT)))

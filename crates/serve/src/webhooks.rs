@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The wait after the first failure; it doubles each time, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
+/// The wait after the journal could not be read.
+const REST: Duration = Duration::from_secs(10);
 /// How long it takes until new events are looked at: many may come at once.
 const GATHER: Duration = Duration::from_millis(100);
 /// A message that no attempt has delivered for this long is given up, so that newer ones are not held up for ever.
@@ -84,10 +86,7 @@ impl Webhooks {
                 let Some(state) = own.0.get(n) else { return };
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    ended = deliver_to(state, &service) => if let Err(fault) = ended {
-                        state.note(Some(fault.message.clone()));
-                        tracing::error!(url = state.endpoint.url, "a webhook is not served: {}", fault.in_one_line());
-                    },
+                    () = deliver_to(state, &service) => {}
                 }
             });
         }
@@ -107,7 +106,16 @@ fn key(secret: &str) -> Result<Vec<u8>, Fault> {
     }
 }
 
-async fn deliver_to(state: &WebhookState, service: &UpdraftService) -> Result<(), Fault> {
+/// Sends messages for ever. What cannot be read now, such as a journal on a full disk, is tried again.
+async fn deliver_to(state: &WebhookState, service: &UpdraftService) {
+    while let Err(fault) = deliver_while_possible(state, service).await {
+        tracing::error!(url = state.endpoint.url, "a webhook waits: {}", fault.in_one_line());
+        state.note(Some(fault.message));
+        tokio::time::sleep(REST).await;
+    }
+}
+
+async fn deliver_while_possible(state: &WebhookState, service: &UpdraftService) -> Result<(), Fault> {
     let client = client()?;
     let mut outbox = service.runs.outbox(&state.endpoint).await?;
     loop {

@@ -25,6 +25,7 @@
 //! | `history.rs` and `history/` | a run as people read it, up to one position of its journal |
 //! | `observe.rs` and `observe/` | what operators see of runs: metrics |
 //! | `journal.rs` | opening the journal, and finding runs by the names people type |
+//! | `undo.rs` | what a run changed in its workspace, undone |
 //! | `service.rs` and `service/` | the service that other programs use: runs, files, conversations |
 
 mod adopt;
@@ -61,6 +62,7 @@ pub mod skills;
 mod start;
 pub mod time_format;
 pub mod tools;
+pub mod undo;
 pub mod untrusted;
 mod waiting_plan;
 mod workbench;

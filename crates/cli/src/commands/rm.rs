@@ -8,7 +8,7 @@ use updraft_sandbox::StagedChanges;
 use updraft_workbench::observe::{prune_logs, remove_logs};
 use updraft_workbench::service::sweep_conversations;
 
-use super::{stdin, undo};
+use super::stdin;
 use crate::args::{PruneArgs, RmArgs};
 use crate::console::prune_pasted;
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -37,7 +37,7 @@ pub(crate) fn rm(folders: &AppFolders, args: &RmArgs) -> CliResult {
 /// Removes what was kept to undo the run, copies of the workspace that its candidates left, and its logs.
 fn forget_undos(folders: &AppFolders, id: &RunId) {
     // Usually there is nothing; leftovers do no harm.
-    let _ = std::fs::remove_dir_all(undo::records(folders).join(id.as_str()));
+    let _ = std::fs::remove_dir_all(updraft_workbench::undo::records(folders).join(id.as_str()));
     let _ = std::fs::remove_dir_all(updraft_workbench::tools::copies_of(folders, id));
     remove_logs(folders, id);
 }

@@ -1,18 +1,16 @@
 //! `updraft undo`: undoes what a run changed in its workspace, after showing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use updraft_engine::{
-    ChangeFilter, RecordedChange, Undo, UndoMove, UndoPlan, UndoRemains, UndoResult, UndoSkipReason, UnlistedCall,
-    WorkspaceMarks,
+    ChangeFilter, RecordedChange, Undo, UndoMove, UndoPlan, UndoResult, UndoSkipReason, UnlistedCall, WorkspaceMarks,
 };
 use updraft_journal::{Journal, RunFilter};
-use updraft_run::{Event, FileChange, FileKind, Origins, PreparedCall, Reply, Run, RunId, StepId};
+use updraft_run::{FileChange, FileKind, Run, RunId, StepId};
 use updraft_workbench::folder_of;
+use updraft_workbench::undo::{UndoDirection, carry_out, records};
 
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
@@ -21,11 +19,6 @@ use crate::{args, journal, runtime, time_format, tools, view};
 
 /// Most lines that are shown before asking.
 const SHOWN: usize = 40;
-
-/// The folder for records of undos.
-pub(crate) fn records(folders: &AppFolders) -> PathBuf {
-    folders.state.join("undone")
-}
 
 pub(crate) fn run(folders: &AppFolders, args: &args::UndoArgs) -> CliResult {
     let journal = journal::open_with_runs(folders)?;
@@ -158,71 +151,9 @@ fn take_back(
             return Ok(CliExitCode::Failed);
         }
     }
-    let (run, names_all) = folded(journal, id)?;
-    let marked = mark_again(book, &run, id, &plan, args.redo)?;
-    let undone = undo.carry_out(plan, time_format::now())?;
-    // If only a part of the run is undone, its changes may rest on those of another part.
-    if !args.redo && which.is_everything() {
-        let (back, again): (Vec<String>, Vec<String>) =
-            undone.restored.iter().cloned().partition(|path| !marked.contains(path));
-        let left: Vec<String> = undone.left.iter().map(|left| left.path.clone()).chain(again).collect();
-        book.undone(id, &back, if names_all { UndoRemains::These(&left) } else { UndoRemains::Unknown })?;
-    }
+    let direction = if args.redo { UndoDirection::Redo } else { UndoDirection::Undo };
+    let undone = carry_out(undo, (journal, id), plan, which, direction, book)?;
     done(&undone, if args.redo { "reverted the undo" } else { "undone" })
-}
-
-/// The run, and whether every call of it recorded what it changed.
-fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), CliError> {
-    let (mut run, mut names_all, mut silent) = (Run::default(), true, BTreeSet::new());
-    journal.read(id, 0, &mut |_, record| {
-        run.record(&record);
-        for event in &record.events {
-            match event {
-                Event::Begun { id, .. } if run.prepared(id).is_some_and(PreparedCall::may_touch_any_file) => {
-                    silent.insert(id.clone());
-                }
-                Event::Replied { id, reply: Reply::Output(output), .. } => {
-                    let is_whole = output.unlisted.is_none() && output.more.is_none();
-                    names_all &= is_whole;
-                    if is_whole && run.prepared(id).is_some_and(|call| call.lists_changes) {
-                        silent.remove(id);
-                    }
-                }
-                _ => {}
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok((run, names_all && silent.is_empty()))
-}
-
-/// Marks files whose content from outside is about to come back: content that the run wrote, if an undo is undone, or
-/// content that others wrote before the run. Returns the files that had no mark any more.
-fn mark_again(
-    book: &WorkspaceMarks,
-    run: &Run,
-    id: &RunId,
-    plan: &UndoPlan,
-    redo: bool,
-) -> Result<BTreeSet<String>, CliError> {
-    let mut files = BTreeMap::new();
-    for one in &plan.moves {
-        let is_file = one.to.is_some_and(|side| side.form.kind != FileKind::Folder);
-        let mut origins = Origins::default();
-        if redo {
-            let tainted = run.tainted();
-            tainted.get(&one.path).or_else(|| tainted.get(".")).into_iter().for_each(|known| origins.merge(known));
-        } else if is_file && !book.is_marked_by_others(id, &one.path)? {
-            let means = |marked: &str| marked == "." || Path::new(&one.path).starts_with(marked);
-            let marked = run.marked().iter().filter(|(marked, _)| means(marked));
-            marked.for_each(|(_, known)| origins.merge(known));
-        }
-        if !origins.is_empty() {
-            files.insert(one.path.clone(), origins);
-        }
-    }
-    book.add(id, &files, time_format::now())?;
-    Ok(files.into_keys().collect())
 }
 
 /// The exit code: not everything was undone if something is left, or was changed without being listed.

@@ -10,15 +10,17 @@ use axum::http::{Method, header};
 use axum::response::IntoResponse;
 use serde_json::json;
 use utoipa::openapi::extensions::Extensions;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, Parameter};
 use utoipa::openapi::response::{Response as ResponseEntry, ResponseBuilder};
+use utoipa::openapi::schema::{SchemaType, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr};
+use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, Schema};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
 use super::{
-    copies, files, hooks, knowledge, memory, plan, roles, runs, server, socket, steering, stream, surroundings,
+    aftermath, copies, files, hooks, knowledge, memory, plan, roles, runs, server, socket, steering, stream,
+    surroundings,
 };
 
 /// Where the API is.
@@ -47,6 +49,9 @@ pub(crate) const PREFIX: &str = "/api/v1";
         steering::cancel,
         plan::show,
         plan::replace,
+        aftermath::export,
+        aftermath::undo,
+        aftermath::remove,
         copies::fork,
         copies::rerun,
         copies::diff,
@@ -72,7 +77,7 @@ pub(crate) const PREFIX: &str = "/api/v1";
         server::remove_user,
         openapi,
     ),
-    components(schemas(Problem)),
+    components(schemas(Problem, runs::ApiRunGroup, aftermath::ApiExportFormat)),
     modifiers(&CommonParts)
 )]
 struct ApiDocument;
@@ -111,21 +116,35 @@ fn complete(method: &Method, path: &str, operation: &mut Operation) {
     let about = operation.description.take().unwrap_or_default();
     operation.description = Some(format!("{about}\n\nNeeds the role `{role}`.").trim().to_owned());
     operation.extensions.get_or_insert_default().merge(Extensions::builder().add("x-role", json!(role)).build());
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let RefOr::T(parameter) = parameter {
+            plain(parameter);
+        }
+    }
     let has_body = operation.request_body.is_some();
-    let is_change = !method.is_safe();
     let problems = [
         ("400", "The request cannot be read.", true),
         ("401", "There is no token, or it is not known.", true),
         ("403", "The role of the token may not do this.", true),
         ("404", "There is no such thing here.", path.contains('{')),
         ("408", "The body did not arrive in time.", has_body),
-        ("409", "It does not fit what is there.", is_change),
+        ("409", "It does not fit what is there.", true),
         ("413", "The body is too large.", has_body),
         ("415", "The body has another type.", has_body),
         ("500", "The server could not do it.", true),
     ];
     for (status, words, _) in problems.into_iter().filter(|(.., is_possible)| *is_possible) {
         operation.responses.responses.entry(status.to_owned()).or_insert_with(|| problem(words));
+    }
+}
+
+/// A parameter that may be absent is never `null`.
+fn plain(parameter: &mut Parameter) {
+    if let Some(RefOr::T(Schema::Object(object))) = &mut parameter.schema
+        && let SchemaType::Array(types) = &object.schema_type
+        && let Some(only) = types.iter().find(|one| **one != Type::Null)
+    {
+        object.schema_type = SchemaType::Type(only.clone());
     }
 }
 

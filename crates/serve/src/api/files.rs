@@ -24,7 +24,7 @@ static RECEIVERS: Semaphore = Semaphore::const_new(4);
 #[expect(dead_code, reason = "it only describes the body")]
 pub(super) struct FilesBody {
     /// The files.
-    #[schema(value_type = Vec<String>, format = Binary, content_media_type = "application/octet-stream")]
+    #[schema(value_type = Vec<String>, min_items = 1, format = Binary, content_media_type = "application/octet-stream")]
     files: Vec<Vec<u8>>,
 }
 

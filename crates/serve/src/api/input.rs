@@ -40,6 +40,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for ApiJson<T> {
             return Err(wrong_type("application/json"));
         }
         let bytes = read_body(request, MOST_JSON).await?;
+        // A list would be taken for the fields of an object in their order.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(Problem::unreadable("the body is not a JSON object"));
+        }
         serde_json::from_slice(&bytes).map(Self).map_err(|error| unfit(&error))
     }
 }
@@ -74,6 +78,11 @@ impl FromRequestParts<SharedState> for RunPath {
 /// The run with an id.
 pub(super) fn known_run(state: &ApiState, id: &str) -> Result<RunId, Problem> {
     state.service.runs.find(id).map_err(|fault| Problem::missing(fault.message))
+}
+
+/// The number of an event, if a run can have so many.
+pub(super) fn sensible(number: u64) -> Result<u64, Problem> {
+    if number <= 1_000_000_000_000 { Ok(number) } else { Err(Problem::unreadable("no event has such a number")) }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -61,6 +61,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
+    /// The same, if what is missing is only named in the body.
+    pub(super) fn into_conflict(self) -> Self {
+        Self { hints: self.hints, ..Self::conflict(self.detail) }
+    }
+
     /// The same, with what to do.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::SharedState;
 use super::document::PREFIX;
-use super::input::{ApiQuery, RunPath, known_run};
+use super::input::{ApiQuery, RunPath, known_run, sensible};
 use super::keys::{KeyedJson, KeyedStart};
 use super::problem::{ApiResult, Problem};
 use super::run_json::{ApiEvent, ApiRun, ApiRunRow};
@@ -28,6 +28,7 @@ pub(super) struct RunListParams {
     group: Option<ApiRunGroup>,
     /// How many are skipped.
     #[serde(default)]
+    #[param(maximum = 1_000_000_000)]
     skip: u32,
     /// At most this many.
     #[serde(default = "fifty")]
@@ -42,10 +43,14 @@ fn fifty() -> u32 {
 /// The kinds of runs that people look for.
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-enum ApiRunGroup {
+pub(super) enum ApiRunGroup {
+    /// They wait for a person, or cannot continue without one.
     NeedsYou,
+    /// They are at work.
     Running,
+    /// They have ended well.
     Done,
+    /// They have ended otherwise.
     Failed,
 }
 
@@ -68,8 +73,8 @@ pub(super) async fn list(
     State(state): State<SharedState>,
     ApiQuery(params): ApiQuery<RunListParams>,
 ) -> ApiResult<Json<ApiRunList>> {
-    if !(1..=200).contains(&params.limit) {
-        return Err(Problem::unreadable("`limit` is a number from 1 to 200"));
+    if params.skip > 1_000_000_000 || !(1..=200).contains(&params.limit) {
+        return Err(Problem::unreadable("`limit` is a number from 1 to 200, and `skip` at most a billion"));
     }
     let group = params.group.map(|group| match group {
         ApiRunGroup::NeedsYou => RunGroup::NeedsYou,
@@ -149,7 +154,7 @@ impl NewRunBody {
         };
         let usual = state.service.settings().effective.approvals.value;
         let approvals = approvals.map(ApprovalMode::from).filter(|approvals| *approvals != usual);
-        let follows = follows.map(|id| known_run(state, &id)).transpose()?;
+        let follows = follows.map(|id| known_run(state, &id)).transpose().map_err(Problem::into_conflict)?;
         Ok(RunOrder { goal, mode, model, approvals, plan_first, files, follows, face: OrderFace::Api })
     }
 }
@@ -219,6 +224,7 @@ pub(super) async fn show(State(state): State<SharedState>, RunPath(id): RunPath)
 pub(super) struct EventParams {
     /// Only events after this number.
     #[serde(default)]
+    #[param(maximum = 1_000_000_000_000_i64)]
     after: u64,
     /// At most this many.
     #[serde(default = "hundred")]
@@ -254,7 +260,7 @@ pub(super) async fn events(
         return Err(Problem::unreadable("`limit` is a number from 1 to 1000"));
     }
     let (runs, run) = (state.service.runs.clone(), id.clone());
-    let from = params.after.saturating_add(1);
+    let from = sensible(params.after)? + 1;
     let found = tokio::task::spawn_blocking(move || runs.events(&run, from, params.limit as usize)).await??;
     Ok(Json(ApiEventList { events: found.iter().map(|numbered| ApiEvent::of(&id, numbered)).collect() }))
 }

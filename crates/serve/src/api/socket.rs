@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 
 use super::SharedState;
-use super::input::{ApiQuery, RunPath};
+use super::input::{ApiQuery, RunPath, sensible};
 use super::problem::{ApiResult, Problem};
 use super::stream::{ApiWatcher, StreamParams, WatchedNews};
 use crate::bearer::ApiCaller;
@@ -53,7 +53,7 @@ pub(super) async fn open(
     let (Some(key), Some(upgrade)) = (handshake(request.headers()), upgrade) else {
         return Err(Problem::new(StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13"));
     };
-    let watcher = ApiWatcher::new(state, caller, run, params.after);
+    let watcher = ApiWatcher::new(state, caller, run, sensible(params.after)?);
     tokio::spawn(async move {
         if let Ok(connection) = upgrade.await
             && let Err(error) = send_all(connection, watcher).await

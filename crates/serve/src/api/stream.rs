@@ -18,9 +18,9 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use updraft_run::RunId;
 use updraft_workbench::service::{EventTail, TailItem};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
-use super::input::{ApiQuery, RunPath};
+use super::input::{ApiQuery, RunPath, sensible};
 use super::problem::{ApiResult, Problem};
 use super::run_json::ApiEvent;
 use super::{ApiState, SharedState};
@@ -41,7 +41,20 @@ const GONE: Bytes = Bytes::from_static(b"event: gone\ndata: {}\n\n");
 pub(super) struct StreamParams {
     /// Only events after this number; `Last-Event-ID` counts more.
     #[serde(default)]
+    #[param(maximum = 1_000_000_000_000_i64)]
     pub(super) after: u64,
+}
+
+/// One server-sent event.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it only describes the stream")]
+pub(super) struct ApiStreamEvent {
+    /// The number of the event in its run.
+    id: String,
+    /// What happened, such as `step_done`.
+    event: String,
+    /// The event as JSON, as in the list of events.
+    data: String,
 }
 
 /// A run that a program follows.
@@ -115,10 +128,10 @@ impl ApiWatcher {
     params(
         ("id" = String, Path, description = "The run"),
         StreamParams,
-        ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was received")
+        ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was received", maximum = 1_000_000_000_000_i64)
     ),
     responses(
-        (status = 200, description = "The events", content_type = "text/event-stream", body = String),
+        (status = 200, description = "The events", content_type = "text/event-stream", body = ApiStreamEvent),
         (status = 204, description = "The run is over, and there are no more events")
     )
 )]
@@ -129,7 +142,8 @@ pub(super) async fn open(
     ApiQuery(params): ApiQuery<StreamParams>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let after = last_seen(&headers)?.unwrap_or(params.after);
+    let asked = sensible(params.after)?;
+    let after = sensible(last_seen(&headers)?.unwrap_or(asked))?;
     let mut watcher = ApiWatcher::new(Arc::clone(&state), caller, run, after);
     if watcher.is_over()? {
         return Ok(StatusCode::NO_CONTENT.into_response());
