@@ -58,11 +58,11 @@ async fn only_programs_with_a_token_and_the_role_come_in() {
         assert_eq!(seen == 403, method != "GET", "{method} {path}: {seen}");
     }
     // Pages of this machine may ask, and are told that they may read the answer.
-    let page = "Origin: http://localhost:3000\r\n";
+    let page = "Origin: http://127.0.0.1:3000\r\n";
     let before = world.send("OPTIONS", "/v1/responses", page, "").await;
-    assert_eq!((before.status, before.header("access-control-allow-origin")), (204, Some("http://localhost:3000")));
+    assert_eq!((before.status, before.header("access-control-allow-origin")), (204, Some("http://127.0.0.1:3000")));
     let listed = world.send("GET", "/v1/models", &format!("{page}Authorization: Bearer {viewer}\r\n"), "").await;
-    assert_eq!((listed.status, listed.header("access-control-allow-origin")), (200, Some("http://localhost:3000")));
+    assert_eq!((listed.status, listed.header("access-control-allow-origin")), (200, Some("http://127.0.0.1:3000")));
     let made = ask(&world, &driver, "POST", "/v1/responses", &body).await;
     let made: Value = serde_json::from_str(&made.body).unwrap();
     let path = format!("/v1/responses/{}", made["id"].as_str().unwrap());
