@@ -26,7 +26,9 @@ def test_npm_installs_starts_and_removes(world):
     assert world.run(program, "--version").strip() == version()
     assert "unexpected argument" in world.run(program, "runs", "--no-such", code=2)
     ended_by_signals(world, program)
-    world.run("npm", "uninstall", *QUIET, "updraft", both[0].name.split("-0")[0].replace("updraft-run-", "@updraft-run/"), cwd=project)
+    installed = [f"@updraft-run/{path.name}" for path in (project / "node_modules/@updraft-run").iterdir()]
+    assert len(installed) == 1, installed
+    world.run("npm", "uninstall", *QUIET, "updraft", *installed, cwd=project)
     left = [path for path, (mode, *_) in state(project).items() if mode.startswith("0o100")]
     assert set(left) <= {"package.json", "package-lock.json", "node_modules/.package-lock.json"}, left
 
