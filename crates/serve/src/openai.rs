@@ -50,6 +50,8 @@ pub(crate) struct OpenAiState {
     pub(crate) access: BearerAccess,
     /// Where the page is, for people who have to answer.
     pub(crate) origin: String,
+    /// What questions in a chat are sealed with.
+    pub(crate) key: Vec<u8>,
     /// Cancelled when the server stops: open streams end.
     pub(crate) stop: CancellationToken,
 }

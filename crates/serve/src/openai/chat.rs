@@ -53,7 +53,7 @@ pub(super) async fn complete(
         .await?;
     guard.disarm();
     let used = last.as_ref().map(|last| last.usage.clone()).unwrap_or_default();
-    let content = last.map_or(Ok(String::new()), |last| answer(&head.run, &last.moment, &state.origin))?;
+    let content = last.map_or(Ok(String::new()), |last| answer(&head.run, &last.moment, &state))?;
     Ok(json_body(&head.whole(&content, &progress, &used)))
 }
 
@@ -63,8 +63,9 @@ async fn begin(state: &OpenAiState, request: ChatRequest, caller: &ApiCaller) ->
     let (last, sent) = request.conversation.split("messages")?;
     let runs = &state.service.runs;
     let asked = sent.messages.last().filter(|message| message.is_answer());
-    if let Some(run) = asked.and_then(|message| waits::run_in(&message.content))
+    if let Some((run, seal)) = asked.and_then(|message| waits::run_in(&message.content))
         && let Some(waiting) = waiting(runs, run).await?
+        && waits::is_sealed(waiting.id(), &waiting.waits(), &state.key, seal)
     {
         let (run, after) = (waiting.id().clone(), waiting.position());
         WaitReply::Text(last.content).give(runs, &run, &waiting.waits(), caller.name()).await?;
@@ -89,10 +90,10 @@ async fn waiting(runs: &LiveRuns, run: &str) -> Result<Option<MomentReader>, Ope
 }
 
 /// What a client is told at the end.
-fn answer(run: &RunId, moment: &RunMoment, origin: &str) -> Result<String, OpenAiFailure> {
+fn answer(run: &RunId, moment: &RunMoment, state: &OpenAiState) -> Result<String, OpenAiFailure> {
     match moment {
-        RunMoment::Asks(asked) => Ok(waits::asked(run, asked, origin)),
-        RunMoment::Rests(why) => Ok(waits::stopped(run, why, origin)),
+        RunMoment::Asks(asked) => Ok(waits::asked_sealed(run, asked, &state.origin, &state.key)),
+        RunMoment::Rests(why) => Ok(waits::stopped(run, why, &state.origin)),
         RunMoment::Ends { status: Status::Done | Status::Unproved, answer, .. } => Ok(answer.clone()),
         RunMoment::Ends { status: Status::Cancelled, .. } => {
             Err(OpenAiFailure::failed(format!("run {run} was cancelled")))
@@ -121,7 +122,7 @@ impl ChatStream {
             let delta = json!({ "reasoning_content": format!("{line}\n") });
             return event_stream::data(&self.head.chunk(&delta, None));
         }
-        match answer(&self.head.run, &moment.moment, &self.state.origin) {
+        match answer(&self.head.run, &moment.moment, &self.state) {
             Ok(text) if text.is_empty() && moment.moment == RunMoment::Continues => String::new(),
             Ok(text) => self.ending(&text, &moment.usage),
             Err(failure) => self.failed(&failure),

@@ -53,6 +53,11 @@ impl ResponseStory {
         std::mem::take(&mut self.events)
     }
 
+    /// How many events were told: the number of the next.
+    pub(super) fn told(&self) -> u64 {
+        self.next
+    }
+
     /// Where the response stands.
     pub(super) fn state(&self) -> ResponseState {
         self.progress.state

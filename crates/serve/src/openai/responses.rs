@@ -299,7 +299,7 @@ impl FrameSource for ResponseStream {
                 Ok(FollowerNews::ServerStops) => return None,
                 Err(fault) => {
                     self.is_over = true;
-                    let number = self.known.map_or(0, |known| known + 1);
+                    let number = self.story.told();
                     let event = json!({ "type": "error", "code": "server_error", "message": fault.in_one_line(),
                                         "param": null, "sequence_number": number });
                     return Some(event_stream::event(&event).into());

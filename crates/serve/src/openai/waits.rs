@@ -1,10 +1,13 @@
 //! Runs that need a person: what the client is told, and how what it says next is understood.
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 use updraft_run::{RunId, Verdict};
 use updraft_workbench::service::{LiveRuns, PendingQuestion};
 
 use super::failure::OpenAiFailure;
+use crate::page::words;
 
 /// How the last line of a text begins that says which run waits. A client that keeps its conversation itself sends it
 /// back with its next message.
@@ -15,6 +18,27 @@ pub(super) fn asked(run: &RunId, waits: &[PendingQuestion], origin: &str) -> Str
     let mut text: Vec<String> = waits.iter().map(question).collect();
     text.push(marked(run, "waits for your answer, here as the next message, or at", origin));
     text.join("\n\n")
+}
+
+/// The same with a seal at its end, for clients that keep nothing but this text.
+pub(super) fn asked_sealed(run: &RunId, waits: &[PendingQuestion], origin: &str, key: &[u8]) -> String {
+    let text = asked(run, waits, origin);
+    format!("{}; {}]", text.trim_end_matches(']'), seal(run, waits, key))
+}
+
+/// What only this server can write about a question. Without it, the text of a model that read a page could have the next
+/// message of its user taken for the answer to another run.
+fn seal(run: &RunId, waits: &[PendingQuestion], key: &[u8]) -> String {
+    let asked: Vec<&str> = waits.iter().map(|wait| wait.id.as_str()).collect();
+    let about = format!("{run} {}", asked.join(" "));
+    let mut seal = words::hex(&Sha256::digest([key, about.as_bytes()].concat()));
+    seal.truncate(32);
+    seal
+}
+
+/// Whether a seal is ours, and about the questions that wait now.
+pub(super) fn is_sealed(run: &RunId, waits: &[PendingQuestion], key: &[u8], shown: &str) -> bool {
+    seal(run, waits, key).as_bytes().ct_eq(shown.as_bytes()).into()
 }
 
 /// What a client is told about a run that rests until somebody resumes it.
@@ -45,11 +69,12 @@ pub(super) fn tool(wait: &PendingQuestion) -> &str {
     wait.call["name"].as_str().unwrap_or("a tool")
 }
 
-/// The run that an answer of ours said to be waiting.
-pub(super) fn run_in(answer: &str) -> Option<&str> {
+/// The run that an answer said to be waiting, and the seal on that.
+pub(super) fn run_in(answer: &str) -> Option<(&str, &str)> {
     let line = answer.trim_end().lines().next_back()?.strip_prefix(MARK)?.strip_suffix(']')?;
     let (run, rest) = line.split_once(' ')?;
-    rest.starts_with("waits ").then_some(run)
+    let (_, seal) = rest.strip_prefix("waits ")?.rsplit_once("; ")?;
+    Some((run, seal))
 }
 
 /// What a client says to a run that waits.
@@ -138,12 +163,20 @@ mod tests {
             form: None,
             is_inquiry: false,
         };
-        let text = asked(&run, &[wait], "http://127.0.0.1:7717");
+        let (waits, key, origin) = ([wait], b"key".as_slice(), "http://127.0.0.1:7717");
+        let text = asked_sealed(&run, &waits, origin, key);
         assert!(text.starts_with("Which colour? (red / blue)\n\n[run "), "{text}");
-        assert_eq!(run_in(&text), Some(run.as_str()));
-        assert_eq!(run_in(&stopped(&run, "a person paused it", "http://x")), None);
-        assert_eq!(run_in("[run x waits for your answer]\nAnd more."), None);
-        assert_eq!(run_in(""), None);
+        let (named, seal) = run_in(&text).unwrap();
+        assert!(named == run.as_str() && is_sealed(&run, &waits, key, seal), "{text}");
+        // Neither of another question, nor of another run, nor of another server, nor made up.
+        let other = [PendingQuestion { id: "a/0/1/question.0".into(), ..waits[0].clone() }];
+        assert!(!is_sealed(&run, &other, key, seal) && !is_sealed(&RunId::from_bits([8; 10]), &waits, key, seal));
+        assert!(!is_sealed(&run, &waits, b"other", seal) && !is_sealed(&run, &waits, key, ""));
+        for text in
+            [&asked(&run, &waits, origin), &stopped(&run, "it is paused; x", origin), "", "[run x waits; y]\nMore."]
+        {
+            assert_eq!(run_in(text), None, "{text}");
+        }
     }
 
     #[test]
