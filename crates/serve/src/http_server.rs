@@ -65,7 +65,8 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
             let service_of_openai = service_of_page.clone();
             let metrics = metrics::router(service_of_page.clone(), programs.clone());
             let (key, stop_of_openai) = (token.key("questions in a chat"), stop.clone());
-            let openai = OpenAiState { service: service_of_openai, access: programs, origin, key, stop: stop_of_openai };
+            let openai =
+                OpenAiState { service: service_of_openai, access: programs, origin, key, stop: stop_of_openai };
             let access = PageAccess::new(token, address, users);
             let page = page::router(service_of_page, access, stop.clone());
             let router = Router::new().route_service("/mcp", service).layer(guard);

@@ -172,9 +172,8 @@ mod tests {
         let other = [PendingQuestion { id: "a/0/1/question.0".into(), ..waits[0].clone() }];
         assert!(!is_sealed(&run, &other, key, seal) && !is_sealed(&RunId::from_bits([8; 10]), &waits, key, seal));
         assert!(!is_sealed(&run, &waits, b"other", seal) && !is_sealed(&run, &waits, key, ""));
-        for text in
-            [&asked(&run, &waits, origin), &stopped(&run, "it is paused; x", origin), "", "[run x waits; y]\nMore."]
-        {
+        let (unsealed, paused) = (asked(&run, &waits, origin), stopped(&run, "it is paused; x", origin));
+        for text in [unsealed.as_str(), paused.as_str(), "", "[run x waits; y]\nMore."] {
             assert_eq!(run_in(text), None, "{text}");
         }
     }
