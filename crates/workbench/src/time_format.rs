@@ -99,6 +99,12 @@ pub fn iso(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| at.to_string())
 }
 
+/// `2026-07-01T10:00:05.120Z`, always with milliseconds, so that texts sort as times do.
+pub fn iso_millis(at: Timestamp) -> String {
+    let written = |at: jiff::Timestamp| at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), written)
+}
+
 /// `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 pub fn length(millis: Millis) -> String {
     match millis.0 {

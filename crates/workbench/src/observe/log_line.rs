@@ -93,7 +93,7 @@ impl LogLine {
 
     fn as_json(&self) -> Value {
         let mut line = Map::new();
-        line.insert("at".into(), time_format::iso(self.at).into());
+        line.insert("at".into(), time_format::iso_millis(self.at).into());
         line.insert("level".into(), self.level.word().into());
         line.insert("message".into(), self.what.into());
         line.extend(self.fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
@@ -104,7 +104,7 @@ impl LogLine {
     }
 
     fn as_text(&self) -> String {
-        let mut line = format!("{} {:5} {}", time_format::iso(self.at), self.level.word(), self.what);
+        let mut line = format!("{} {:5} {}", time_format::iso_millis(self.at), self.level.word(), self.what);
         for (name, value) in &self.fields {
             let value = match value.as_str() {
                 // Control characters would disturb whoever looks at the file in a terminal.
@@ -134,7 +134,7 @@ mod tests {
         let line = LogLine::reasoning(Timestamp(1_000), "says", text).with("agent", "a b");
         assert_eq!(
             line.written(LogFormat::Text),
-            "1970-01-01T00:00:01Z info  says agent=\"a b\"\n    first\n    2026-01-01T00:00:00Z error run failed\u{fffd}[2J\n"
+            "1970-01-01T00:00:01.000Z info  says agent=\"a b\"\n    first\n    2026-01-01T00:00:00Z error run failed\u{fffd}[2J\n"
         );
         let json = line.written(LogFormat::Json);
         assert_eq!(json.lines().count(), 1);

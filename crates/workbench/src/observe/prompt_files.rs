@@ -47,7 +47,7 @@ impl PromptFiles {
 
     fn prompt(&mut self, id: &EffectAddress, agent: &str, at: Timestamp, prompt: &str) -> io::Result<()> {
         let agent: String = agent.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        let time: String = time_format::iso(at).chars().filter(|c| !matches!(c, '-' | ':')).collect();
+        let time: String = time_format::iso_millis(at).chars().filter(|c| !matches!(c, '-' | ':')).collect();
         let name = format!("{time}_{agent}");
         // Two agents of one name may be asked in the same millisecond.
         let taken = |name: &String| self.folder.join(format!("{name}_prompt.txt")).exists();
