@@ -112,6 +112,7 @@ impl Http {
     }
 
     /// The same with connections of its own, for use in another runtime.
+    #[must_use]
     pub fn apart(&self) -> Self {
         let (proxy, except) = (self.0.proxy.clone(), self.0.except.clone());
         Self(Arc::new(Clients { proxy, except, ..Clients::default() }))
