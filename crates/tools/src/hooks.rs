@@ -177,7 +177,7 @@ fn answer(ended: &ChildResult, time: Duration) -> Result<HookAnswer, String> {
         0 => {}
         REFUSES => return Ok(HookAnswer::Deny(reason(if complaint.trim().is_empty() { &said } else { &complaint }))),
         code => {
-            let refused: String = ended.refused.iter().map(|refusal| format!(" [{refusal}]")).collect();
+            let refused = ended.refused.iter().fold(String::new(), |all, refusal| format!("{all} [{refusal}]"));
             return Err(format!("it ended with exit code {code}{refused}: {}", reason(&complaint)));
         }
     }
