@@ -83,7 +83,7 @@ fn describe(command: &clap::Command, name: &str, text: &mut String) {
 }
 
 fn row(arg: &clap::Arg) -> String {
-    let values: Vec<&str> = arg.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
+    let values: Vec<String> = arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
     let takes = if arg.get_action().takes_values() { values.join(" ") } else { String::new() };
     let long = arg.get_long().map(|long| format!("--{long}"));
     let short = arg.get_short().map(|short| format!("-{short}"));

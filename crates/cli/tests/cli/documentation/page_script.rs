@@ -103,7 +103,7 @@ impl PageScript {
         for line in block.text.lines() {
             match (line.strip_prefix("$ "), commands.last_mut()) {
                 (Some(command), _) => commands.push((command.to_owned(), String::new())),
-                (None, Some((_, printed))) => *printed += &format!("{line}\n"),
+                (None, Some((_, printed))) => *printed = format!("{printed}{line}\n"),
                 (None, None) => {}
             }
         }
@@ -126,7 +126,7 @@ impl PageScript {
 impl ExpectedOutput {
     /// What differs, if anything.
     pub(crate) fn compare(&self, printed: &str) -> Option<String> {
-        let trimmed = |text: &str| text.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
+        let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
         let (expected, printed) = (trimmed(&self.printed), trimmed(printed));
         if fits(printed.trim_end(), expected.trim_end()) {
             return None;
