@@ -10,7 +10,7 @@ from world import ROLES, is_problem
 GIGABYTE = 1 << 30
 # How much more memory the server may need than before: what it reads of a body is bounded.
 MORE_MEMORY = 200 << 20
-PATHS = ["..%2f..%2f..%2fetc%2fpasswd", "..", "%2e%2e", "%00", "%ff%fe", "a" * 5000, "x;y", "%0d%0aX: y"]
+PATHS = ["..%2f..%2f..%2fetc%2fpasswd", "..", "%2e%2e", "%00", "%ff%fe", "a" * 5000, "x;y", "%0d%0aX:%20y"]
 
 
 def filled(path, value):

@@ -4,7 +4,7 @@ use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest as _, Multipart, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 
@@ -20,7 +20,8 @@ pub(super) const MOST_SENT: usize = MOST_BYTES + (1 << 20);
 static RECEIVERS: Semaphore = Semaphore::const_new(4);
 
 /// Files to be added.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "it only describes the body")]
 pub(super) struct FilesBody {
     /// The files.

@@ -28,6 +28,8 @@ use crate::bearer::ApiCaller;
 const LARGEST: usize = 64 << 10;
 /// How long a client has to take a message.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long stopping waits for a client.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Follow a run over a WebSocket
 ///
@@ -53,12 +55,20 @@ pub(super) async fn open(
     let (Some(key), Some(upgrade)) = (handshake(request.headers()), upgrade) else {
         return Err(Problem::new(StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13"));
     };
+    let (runs, stop) = (state.service.runs.clone(), state.stop.clone());
     let watcher = ApiWatcher::new(state, caller, run, sensible(params.after)?);
-    tokio::spawn(async move {
-        if let Ok(connection) = upgrade.await
-            && let Err(error) = send_all(connection, watcher).await
-        {
-            tracing::debug!(%error, "a client that followed a run is gone");
+    runs.aside(async move {
+        let sending = async {
+            if let Ok(connection) = upgrade.await
+                && let Err(error) = send_all(connection, watcher).await
+            {
+                tracing::debug!(%error, "a client that followed a run is gone");
+            }
+        };
+        tokio::select! {
+            () = sending => {}
+            // A client that does not read must not delay the stop.
+            () = async { stop.cancelled().await; tokio::time::sleep(FAREWELL).await } => {}
         }
     });
     let response = Response::builder()

@@ -50,10 +50,8 @@ impl LiveRuns {
             return Err(Fault::usage(format!("run {run} was imported: its changes were made elsewhere")));
         }
         let (journal, workspace) = (self.journal().clone(), folder_of(&loaded)?);
-        let lease = match order.dry_run {
-            true => None,
-            false => Some(journal.acquire(run).await.map_err(|error| busy(run, error))?),
-        };
+        let lease =
+            if order.dry_run { None } else { Some(journal.acquire(run).await.map_err(|error| busy(run, error))?) };
         let (folders, id) = (self.bench().folders.clone(), run.clone());
         let outcome = blocking(move || take_back(&folders, (&journal, &id), &workspace, &order)).await;
         if let Some(lease) = lease {

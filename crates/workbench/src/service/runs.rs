@@ -163,7 +163,7 @@ impl LiveRuns {
     }
 
     /// Does some work in the background, until it is done or the service stops.
-    pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(work);
     }
 
