@@ -29,7 +29,7 @@ fn a_hook_refuses_a_call_and_what_it_said_is_in_the_journal() {
     // It counts its calls in the workspace, and cannot write elsewhere.
     let outside = world.home().join("outside");
     let check = format!(
-        "told=$(cat); echo \"$told\" >> asked.jsonl; echo y > '{}' 2>/dev/null; \
+        "told=$(cat); echo \"$told\" >> asked.jsonl; (echo y > '{}') 2>/dev/null; \
          case \"$told\" in *lock.txt*) echo 'the lock file stays' >&2; exit 2;; esac",
         outside.display()
     );
