@@ -26,10 +26,10 @@ pub(super) fn read(file: &[u8]) -> Option<ElfNeeds> {
     let table = number(file, 40, 8)? as usize;
     let (size, count) = (number(file, 58, 2)? as usize, number(file, 60, 2)? as usize);
     let mut needs = ElfNeeds { machine: number(file, 18, 2)? as u16, glibc: None, libraries: BTreeSet::new() };
-    for section in (0..count).map(|at| table + at * size) {
-        let (kind, flags) = (number(file, section + 4, 4)? as u32, number(file, section + 8, 8)?);
-        if kind == STRINGS && flags & LOADED != 0 {
-            let (start, length) = (number(file, section + 24, 8)? as usize, number(file, section + 32, 8)? as usize);
+    for section in (0..count).map(|at| table.saturating_add(at * size)) {
+        let field = |place: usize, length| number(file, section.saturating_add(place), length);
+        if field(4, 4)? as u32 == STRINGS && field(8, 8)? & LOADED != 0 {
+            let (start, length) = (field(24, 8)? as usize, field(32, 8)? as usize);
             needs.learn(file.get(start..start.checked_add(length)?)?);
         }
     }
