@@ -252,7 +252,7 @@ pub async fn add(journal: &Journal, workspace: &Path, schedule: Schedule) -> Res
         }
         if own.name.is_empty() {
             let is_free = |name: &String| all.iter().all(|one| one.name != *name);
-            own.name = (1..).map(|n: u32| format!("s{n}")).find(is_free).unwrap_or_default();
+            own.name = (1..=MOST + 1).map(|n| format!("s{n}")).find(is_free).unwrap_or_default();
         }
         if all.iter().any(|one| one.name == own.name) {
             return Err(format!("there is a schedule `{}` already", own.name));

@@ -32,24 +32,21 @@ impl ScheduleWork {
     /// In words for people.
     pub fn in_words(&self) -> String {
         let Some(recipe) = &self.recipe else { return self.goal.clone() };
-        let parameters: String = self.parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-        format!("recipe {recipe}{parameters}")
+        let parameters: Vec<String> = self.parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        format!("recipe {recipe}{}", parameters.concat())
     }
 
     /// The goal of a run and the model that is asked for, after everything was checked that can be checked before.
     pub fn new_goal(&self, bench: &Workbench) -> Result<(NewGoal, Option<String>), Fault> {
-        let (new, unread, model) = match &self.recipe {
-            Some(name) => {
-                let (_, recipe) = recipes::find(&bench.folders, &bench.folder, &bench.settings, name)?;
-                let order = recipes::order(&recipe, &self.parameters, &bench.folder)?;
-                let (new, unread) = order.new_goal(&bench.folder)?;
-                (new, unread, order.model)
-            }
-            None => {
-                let mode = self.agent.clone().map_or(RunMode::Plan, RunMode::Agent);
-                let goal = Goal { text: self.goal.clone(), mode, ..Goal::default() };
-                (NewGoal { goal, ..NewGoal::default() }, Vec::new(), None)
-            }
+        let (new, unread, model) = if let Some(name) = &self.recipe {
+            let (_, recipe) = recipes::find(&bench.folders, &bench.folder, &bench.settings, name)?;
+            let order = recipes::order(&recipe, &self.parameters, &bench.folder)?;
+            let (new, unread) = order.new_goal(&bench.folder)?;
+            (new, unread, order.model)
+        } else {
+            let mode = self.agent.clone().map_or(RunMode::Plan, RunMode::Agent);
+            let goal = Goal { text: self.goal.clone(), mode, ..Goal::default() };
+            (NewGoal { goal, ..NewGoal::default() }, Vec::new(), None)
         };
         if new.goal.text.trim().is_empty() || new.goal.text.contains('\0') {
             return Err(Fault::usage("the goal is empty; say what you want done"));
