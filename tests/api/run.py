@@ -37,7 +37,7 @@ def schemathesis(world, python):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=world.folder)
     if done.returncode:
         raise AssertionError(f"schemathesis ended with {done.returncode}:\n{done.stdout[-40000:]}\n{done.stderr[-4000:]}")
-    print("  " + done.stdout.strip().splitlines()[-1].strip("= "))
+    print("  " + next(line.strip() for line in done.stdout.splitlines() if " generated, " in line))
 
 
 def main():
