@@ -53,7 +53,7 @@ pub struct NumberedMoment {
 #[derive(Clone, Debug)]
 pub struct MomentReader {
     id: RunId,
-    run: Run,
+    run: Box<Run>,
     position: u64,
     passed: Timestamp,
     is_resting: bool,
@@ -62,7 +62,7 @@ pub struct MomentReader {
 impl MomentReader {
     /// A reader at the start of a run.
     pub fn new(id: RunId) -> Self {
-        Self { id, run: Run::default(), position: 0, passed: Timestamp::default(), is_resting: false }
+        Self { id, run: Box::default(), position: 0, passed: Timestamp::default(), is_resting: false }
     }
 
     /// Which run it reads.
