@@ -40,8 +40,8 @@ pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
 pub(crate) use recipes::{RecipesArgs, RecipesCommand};
 pub(crate) use runs::{
-    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, LogsArgs, ReplayArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs,
-    StatsArgs, StatusWord, TellArgs,
+    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, LogsArgs, ReplayArgs, RerunArgs, ResumeArgs, RunsArgs,
+    ShowArgs, StatsArgs, StatusWord, TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 pub(crate) use schedules::{MissedWord, OverlapWord, ScheduleArgs, ScheduleName, SchedulesArgs, SchedulesCommand};
