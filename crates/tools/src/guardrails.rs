@@ -371,8 +371,8 @@ mod tests {
     use updraft_workspace::{Place, Workspace};
 
     use super::*;
+    use crate::Confinement;
     use crate::hooks::HookEvent;
-    use crate::{Confinement, RunContext};
 
     /// A hook that cannot be started, so that it lets nothing pass if it is called.
     fn broken() -> Guardrails {
@@ -400,9 +400,8 @@ mod tests {
         let place = Place { workspace: Workspace::open(folder.path()).unwrap() };
         let call = ToolCall { id: "c1".into(), name: "read_file".into(), args: json!({}), fault: None };
         let is_asked = async |handle: Option<&str>| {
-            let handle = handle.map(str::to_owned);
-            let around = RunContext { handle, ..RunContext::default() };
-            let cx = CallContext { around, ..CallContext::new(place.clone(), "key") };
+            let mut cx = CallContext::new(place.clone(), "key");
+            cx.around.handle = handle.map(str::to_owned);
             broken().before_call(&call, &cx).await.is_some()
         };
         assert!(is_asked(None).await, "a hook that fails lets nothing pass");

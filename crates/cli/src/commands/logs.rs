@@ -46,11 +46,9 @@ fn prompts(journal: &Journal, id: &RunId, folder: &Path) -> CliResult {
             ControlFlow::Break(())
         }
     })?;
-    match failure {
-        Some(failure) => Err(failure),
-        None => {
-            out::note(&format!("prompts and responses of {id} are in {}", folder.display()));
-            Ok(CliExitCode::Done)
-        }
+    if let Some(failure) = failure {
+        return Err(failure);
     }
+    out::note(&format!("prompts and responses of {id} are in {}", folder.display()));
+    Ok(CliExitCode::Done)
 }

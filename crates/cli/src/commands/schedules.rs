@@ -67,7 +67,8 @@ pub(crate) fn run(folders: &AppFolders, args: &SchedulesArgs) -> CliResult {
         return if args.command.is_some() {
             Err(CliError::usage("there are no schedules yet"))
         } else {
-            none(args.place.json)
+            say_none(args.place.json);
+            Ok(CliExitCode::Done)
         };
     };
     runtime::block_on(async {
@@ -139,14 +140,16 @@ fn list(journal: &Journal, args: &SchedulesArgs) -> CliResult {
             }
         }
     }
-    if is_empty { none(args.place.json) } else { Ok(CliExitCode::Done) }
+    if is_empty {
+        say_none(args.place.json);
+    }
+    Ok(CliExitCode::Done)
 }
 
-fn none(is_json: bool) -> CliResult {
+fn say_none(is_json: bool) {
     if !is_json {
         out::note("no schedules\n  hint: updraft schedule \"0 7 * * *\" \"What changed since yesterday?\"");
     }
-    Ok(CliExitCode::Done)
 }
 
 fn print(one: &Schedule, place: Option<&String>, journal: &Journal) {

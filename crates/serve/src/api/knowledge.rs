@@ -134,5 +134,5 @@ pub(super) async fn ingestion(State(state): State<SharedState>) -> Json<ApiInges
         IngestionPhase::Done(result) => ("done", result.words),
         IngestionPhase::Failed(why) => ("failed", why),
     };
-    Json(ApiIngestion { path: Some(path), phase, message: message.to_string() })
+    Json(ApiIngestion { path: Some(path), phase, message: message.clone() })
 }

@@ -69,12 +69,11 @@ pub(super) async fn answer(
     ApiJson(AnswerBody { question, text }): ApiJson<AnswerBody>,
 ) -> ApiResult<Json<ApiRun>> {
     let runs = &state.service.runs;
-    let view = match text {
-        Some(text) => runs.answer(id.as_str(), question.as_deref(), text).await?,
-        None => {
-            let question = question.ok_or_else(|| Problem::conflict("say with `question` which one is declined"))?;
-            runs.decline(id.as_str(), &question, caller.name()).await?
-        }
+    let view = if let Some(text) = text {
+        runs.answer(id.as_str(), question.as_deref(), text).await?
+    } else {
+        let question = question.ok_or_else(|| Problem::conflict("say with `question` which one is declined"))?;
+        runs.decline(id.as_str(), &question, caller.name()).await?
     };
     Ok(Json(view.into()))
 }

@@ -31,6 +31,9 @@ struct MetricCounts {
     errors: BTreeMap<(&'static str, &'static str), u64>,
 }
 
+/// One figure of a model.
+type SumOfModel = fn(&ModelCounts) -> f64;
+
 #[derive(Clone, Default)]
 struct ModelCounts {
     requests: BTreeMap<&'static str, u64>,
@@ -181,7 +184,7 @@ impl MetricCounts {
             text.sample(&[("model", model), ("direction", "input")], counts.input as f64);
             text.sample(&[("model", model), ("direction", "output")], counts.output as f64);
         }
-        let sums: [(&str, &str, fn(&ModelCounts) -> f64); 4] = [
+        let sums: [(&str, &str, SumOfModel); 4] = [
             ("updraft_cached_tokens_total", "Input tokens that came from a cache.", |counts| counts.cached as f64),
             ("updraft_reasoning_tokens_total", "Output tokens spent on reasoning.", |counts| counts.reasoning as f64),
             ("updraft_cost_dollars_total", "What models have cost, in US dollars.", |counts| counts.cost as f64 / 1e9),

@@ -149,7 +149,9 @@ fn pair(key: &str, value: &SpanValue) -> ProtobufMessage {
         }
         SpanValue::Texts(texts) => {
             let mut list = ProtobufMessage::default();
-            texts.iter().for_each(|held| list.message(1, &text(held)));
+            for held in texts {
+                list.message(1, &text(held));
+            }
             let mut held = ProtobufMessage::default();
             held.message(5, &list);
             held

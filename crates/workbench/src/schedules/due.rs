@@ -65,7 +65,9 @@ impl Schedule {
         if is_on_time || makes_up {
             said.extend(self.add_run(last, is_busy));
         }
-        said.iter().for_each(|text| self.note(now, text.clone()));
+        for text in &said {
+            self.note(now, text.clone());
+        }
         said
     }
 

@@ -12,7 +12,9 @@ use crate::signals::Signals;
 pub(super) async fn begin(folders: &AppFolders, args: McpServeArgs) -> CliResult {
     let McpServeArgs { http, names, served } = args;
     match http {
-        Some(address) => serve::over_http(folders, address, names, &served, serve::HttpOffers::default()).await,
+        Some(address) => {
+            Box::pin(serve::over_http(folders, address, names, &served, serve::HttpOffers::default())).await
+        }
         None => over_pipes(folders, &served).await,
     }
 }

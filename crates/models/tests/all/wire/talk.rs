@@ -50,6 +50,7 @@ impl Talk {
             attempt: self.attempt,
             schema: self.schema.as_ref(),
             brief: &self.brief,
+            trace: None,
         };
         let heard = &mut self.heard;
         let mut hear = |delta: Delta<'_>| {
