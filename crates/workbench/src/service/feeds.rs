@@ -143,7 +143,6 @@ impl LiveFeeds {
         feed
     }
 
-    /// Whether somebody watches a run.
     /// How many watchers all runs have.
     pub(super) fn watchers(&self) -> usize {
         self.map().feeds.values().map(|feed| feed.position.receiver_count()).sum()
