@@ -38,7 +38,7 @@ const LONGEST_TEMPORARY: usize = 60;
 const FEATURES_OFF: &str = "--disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,\
     InterestFeedContentSuggestions,AutofillServerCommunication,CertificateTransparencyComponentUpdater,HttpsUpgrades,\
     IsolateOrigins,site-per-process,PrefetchProxy,Prerender2,BackForwardCache,WebOTP,PaintHolding,LensOverlay,AcceptCHFrame,\
-    GlobalMediaControls,DestroyProfileOnBrowserClose,LocalNetworkAccessChecks,NetworkTimeServiceQuerying,OriginKeyedProcessesByDefault,IsolateSandboxedIframes,OriginIsolationHeader";
+    PreconnectToSearch,SearchEnginePreconnect2,SearchEnginePreconnectInterval,GlobalMediaControls,DestroyProfileOnBrowserClose,LocalNetworkAccessChecks,NetworkTimeServiceQuerying,OriginKeyedProcessesByDefault,IsolateSandboxedIframes,OriginIsolationHeader";
 
 const QUIET: [&str; 37] = [
     "--headless=new",

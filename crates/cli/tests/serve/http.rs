@@ -174,7 +174,7 @@ fn a_page_that_is_allowed_can_be_used_from_a_browser_and_no_other() {
         assert_eq!(status, 204, "{answer}");
         assert!(answer.contains(&format!("access-control-allow-origin: {origin}\r\n")), "{answer}");
         assert!(answer.contains("access-control-allow-headers: authorization,content-type\r\n"), "{answer}");
-        assert!(answer.contains("access-control-allow-methods: get, post, delete\r\n"), "{answer}");
+        assert!(answer.contains("access-control-allow-methods: get, post, put, delete\r\n"), "{answer}");
         // The page itself must show the token all the same.
         let page = format!("{host}\r\nOrigin: {origin}");
         assert_eq!(post(&served, &page).0, 401);
