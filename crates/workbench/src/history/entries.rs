@@ -141,6 +141,12 @@ impl AnswerEntry {
             failed: None,
         }
     }
+
+    /// When the model was asked, for an attempt that ended at this time. If its beginning was written down together with its
+    /// end, the time when it was wanted is nearer.
+    pub fn asked_before(&self, ended: Timestamp) -> Timestamp {
+        self.begun.filter(|begun| *begun < ended).unwrap_or(self.wanted)
+    }
 }
 
 /// A call.

@@ -54,7 +54,8 @@ impl EndedEffect<'_> {
     }
 }
 
-/// The open model calls and tool calls of one run. A read begins when it is wanted; anything else says when it begins.
+/// The open model calls and tool calls of one run. A read begins when it is wanted, and so does a model call: that it has begun
+/// is written together with its reply. Anything else says when it begins.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EffectTimes(BTreeMap<EffectAddress, (EffectSort, Timestamp)>);
 
@@ -78,8 +79,10 @@ impl EffectTimes {
                 None
             }
             Event::Begun { id, .. } => {
-                let begun = self.0.entry(id.clone()).or_insert((sort_of(id.kind), at));
-                begun.1 = at;
+                let (sort, began) = self.0.entry(id.clone()).or_insert((sort_of(id.kind), at));
+                if *sort == EffectSort::Call {
+                    *began = at;
+                }
                 None
             }
             Event::Replied { id, reply, .. } => {
@@ -87,8 +90,10 @@ impl EffectTimes {
                 Some(EndedEffect { id, sort, began, ended: at, reply: Some(reply) })
             }
             Event::Interrupted { id, .. } => {
-                let (sort, began) = self.0.get(id).copied()?;
-                Some(EndedEffect { id, sort, began, ended: at, reply: None })
+                let (sort, began) = self.0.get_mut(id)?;
+                // The next attempt begins now.
+                let began = std::mem::replace(began, at);
+                Some(EndedEffect { id, sort: *sort, began, ended: at, reply: None })
             }
             _ => None,
         }
@@ -100,5 +105,35 @@ fn sort_of(kind: EffectKind) -> EffectSort {
     match kind {
         EffectKind::Call | EffectKind::Guard => EffectSort::Call,
         EffectKind::Ask | EffectKind::Approve | EffectKind::Judge | EffectKind::Compact => EffectSort::Ask,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use updraft_run::{EffectFacts, Failure, FailureKind};
+
+    use super::*;
+
+    #[test]
+    fn a_model_call_lasts_from_its_wish_to_its_reply() {
+        let id = "a/0/0/ask.0".parse::<EffectAddress>().unwrap();
+        let mut times = EffectTimes::default();
+        let begun = Event::Begun { id: id.clone(), attempt: 1, epoch: 1, facts: EffectFacts::default() };
+        assert!(times.see(Timestamp(1_000), &Event::Wanted { id: id.clone(), effect: Effect::Ask }).is_none());
+        assert!(times.see(Timestamp(1_400), &begun).is_none());
+        let reply = Reply::Failed(Failure::new(FailureKind::Model, "gone"));
+        let replied = Event::Replied { id: id.clone(), attempt: 1, reply, prepared: Vec::new() };
+        assert_eq!(times.see(Timestamp(1_400), &replied).unwrap().took(), Millis(400));
+        assert!(times.is_empty());
+    }
+
+    #[test]
+    fn an_attempt_after_an_interruption_is_timed_from_there() {
+        let id = "a/0/0/ask.0".parse::<EffectAddress>().unwrap();
+        let mut times = EffectTimes::default();
+        times.see(Timestamp(0), &Event::Wanted { id: id.clone(), effect: Effect::Ask });
+        let cut = Event::Interrupted { id: id.clone(), attempt: 1 };
+        assert_eq!(times.see(Timestamp(70), &cut).unwrap().took(), Millis(70));
+        assert_eq!(times.see(Timestamp(100), &cut).unwrap().took(), Millis(30));
     }
 }

@@ -117,7 +117,7 @@ impl LineMaker<'_> {
         match &entry.kind {
             EntryKind::Call(call) => Some(self.call_ended(call)),
             EntryKind::Answer(asked) => {
-                let took = self.record.at.since(asked.begun.unwrap_or(asked.wanted)).0;
+                let took = self.record.at.since(asked.asked_before(self.record.at)).0;
                 let line = match reply {
                     Reply::Answer(answer) => self
                         .info("model answered")

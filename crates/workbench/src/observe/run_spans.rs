@@ -127,7 +127,7 @@ impl RunSpans<'_> {
         let (provider, model) = label.split_once('/').unwrap_or((label, label));
         let mut span = self.effect(&asked.address, format!("chat {model}"), &asked.agent);
         span.kind = TraceSpanKind::Client;
-        (span.began, span.ended) = (asked.begun.unwrap_or(asked.wanted), ended);
+        (span.began, span.ended) = (asked.asked_before(ended), ended);
         span.attributes.extend([
             (name::OPERATION, "chat".into()),
             (name::PROVIDER, name::provider_name(provider).into()),
