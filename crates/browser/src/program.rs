@@ -38,9 +38,9 @@ const LONGEST_TEMPORARY: usize = 60;
 const FEATURES_OFF: &str = "--disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,\
     InterestFeedContentSuggestions,AutofillServerCommunication,CertificateTransparencyComponentUpdater,HttpsUpgrades,\
     IsolateOrigins,site-per-process,PrefetchProxy,Prerender2,BackForwardCache,WebOTP,PaintHolding,LensOverlay,AcceptCHFrame,\
-    PreconnectToSearch,SearchEnginePreconnect2,SearchEnginePreconnectInterval,GlobalMediaControls,DestroyProfileOnBrowserClose,LocalNetworkAccessChecks,NetworkTimeServiceQuerying,OriginKeyedProcessesByDefault,IsolateSandboxedIframes,OriginIsolationHeader";
+    GlobalMediaControls,DestroyProfileOnBrowserClose,LocalNetworkAccessChecks,NetworkTimeServiceQuerying,OriginKeyedProcessesByDefault,IsolateSandboxedIframes,OriginIsolationHeader";
 
-const QUIET: [&str; 37] = [
+const QUIET: [&str; 38] = [
     "--headless=new",
     "--remote-debugging-pipe",
     "--no-first-run",
@@ -77,6 +77,7 @@ const QUIET: [&str; 37] = [
     // Services that no switch turns off get an address at port 1, which Chromium itself refuses before any connection. The host
     // must not be one of a page: Chromium isolates that of the first from everything else.
     "--gaia-url=http://nobody.invalid:1/",
+    "--google-base-url=http://nobody.invalid:1/",
     "--component-updater=url-source=http://nobody.invalid:1/",
     "--apps-gallery-update-url=http://nobody.invalid:1/",
     "--variations-server-url=http://nobody.invalid:1/",
