@@ -24,9 +24,9 @@ use crate::history::RunHistory;
 const KEPT: usize = 32;
 const KEPT_BYTES: usize = 128 << 20;
 /// The shortest time between two looks at the journal, and how much longer it is for each watcher: what is written in
-/// between is shown at once. To write to a watcher takes about half of that.
+/// between is shown at once. To write to a watcher takes about a tenth of that.
 const PAUSE: Duration = Duration::from_millis(5);
-const PAUSE_EACH: Duration = Duration::from_micros(20);
+const PAUSE_EACH: Duration = Duration::from_micros(100);
 /// How soon a change of the journal is looked at for a run of this process, which tells of its records itself.
 const LATE: Duration = Duration::from_millis(500);
 /// How many events apart the kept histories of a run's past are at least, how many there are about, and most bytes of them.
