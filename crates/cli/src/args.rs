@@ -22,6 +22,7 @@ mod runs;
 mod sandbox;
 mod schedules;
 mod serve;
+mod setup;
 mod shared;
 mod tools;
 mod undo;
@@ -49,6 +50,7 @@ pub(crate) use serve::{
     BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, PageUserCommand, RoleWord, ServeArgs, ServeCommand,
     ServedRunFlags,
 };
+pub(crate) use setup::{CompletionsArgs, ConfigArgs, ConfigCommand, InitArgs, ManArgs, TrustArgs};
 pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};
 use shared::{parameter, variable};
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
@@ -427,61 +429,6 @@ pub(crate) struct PruneArgs {
     /// Only print what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct InitArgs {
-    /// The workspace (default: the current folder)
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TrustArgs {
-    /// The workspace (default: the current folder)
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) dir: Option<PathBuf>,
-    /// Do not ask for confirmation
-    #[arg(long, short = 'y')]
-    pub(crate) yes: bool,
-    /// Stop trusting it
-    #[arg(long, conflicts_with = "yes")]
-    pub(crate) remove: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConfigArgs {
-    #[command(subcommand)]
-    pub(crate) command: ConfigCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
-    /// Show every setting
-    Show(ConfigShowArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConfigShowArgs {
-    /// Also show where each value came from
-    #[arg(long)]
-    pub(crate) origin: bool,
-    #[command(flatten)]
-    pub(crate) place: WorkspaceFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompletionsArgs {
-    /// The shell
-    #[arg(value_enum)]
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ManArgs {
-    /// Write a page for each command to this folder instead: updraft.1, updraft-run.1, …
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
 }
 
 #[cfg(test)]

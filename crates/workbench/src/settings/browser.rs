@@ -8,7 +8,8 @@ use toml::Spanned;
 use updraft_run::Millis;
 use updraft_tools::BrowserOptions;
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 use super::written::time;
 use crate::fault::Fault;
 use crate::folders::{self, AppFolders};

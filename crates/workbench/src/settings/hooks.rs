@@ -7,8 +7,8 @@ use toml::Spanned;
 use updraft_run::Millis;
 use updraft_tools::HookEvent;
 
-use super::effective::SettingOrigin;
 use super::layer::SettingsLayer;
+use super::origin::SettingOrigin;
 use super::written::time;
 use crate::fault::Fault;
 use crate::time_format;

@@ -6,8 +6,8 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Millis};
 
 use super::browser::WrittenBrowser;
-use super::effective::SettingOrigin;
 use super::log::WrittenLog;
+use super::origin::SettingOrigin;
 use super::web::WrittenWeb;
 use super::written::{WrittenBudget, WrittenSettings, dollars_to_cost};
 use crate::fault::Fault;

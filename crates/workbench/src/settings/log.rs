@@ -6,7 +6,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::Millis;
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 use super::written::{size, time};
 use crate::fault::Fault;
 use crate::observe::LogFormat;

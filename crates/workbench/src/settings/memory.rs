@@ -4,7 +4,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::ConversationLimits;
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 use crate::fault::Fault;
 
 /// The table `[memory]`.

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_models::{DialectKind, ModelSpec, Price, RateLimit};
 
-use super::effective::{SettingOrigin, SettingValue};
 use super::layer::SettingsLayer;
+use super::origin::{SettingOrigin, SettingValue};
 use crate::fault::Fault;
 use crate::time_format;
 

@@ -7,7 +7,8 @@ use toml::Spanned;
 use updraft_run::Millis;
 use updraft_tools::DocumentLimits;
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 use super::written::{size, time};
 use crate::fault::Fault;
 use crate::time_format;

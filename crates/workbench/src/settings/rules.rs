@@ -4,8 +4,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::{Rule, Rules};
 
-use super::effective::SettingOrigin;
 use super::layer::SettingsLayer;
+use super::origin::SettingOrigin;
 use crate::fault::Fault;
 
 /// The table `[rules]` as it was written.

@@ -2,7 +2,8 @@
 
 use updraft_run::{Budget, Cost, Millis};
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 use super::written::WrittenBudget;
 use crate::time_format;
 

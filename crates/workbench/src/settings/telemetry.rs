@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 
 /// The table `[telemetry]`.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
 
-use super::effective::SettingOrigin;
 use super::layer::SettingsLayer;
+use super::origin::SettingOrigin;
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::servers::{self, Variables, program_files};

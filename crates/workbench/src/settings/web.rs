@@ -10,7 +10,8 @@ use toml::Spanned;
 use updraft_run::Millis;
 use updraft_tools::{PageCache, WebConfig, WebLimits};
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 use super::written::{size, time};
 use crate::fault::Fault;
 use crate::folders::AppFolders;

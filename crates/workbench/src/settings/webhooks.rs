@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::effective::SettingOrigin;
 use super::layer::SettingsLayer;
+use super::origin::SettingOrigin;
 use crate::fault::Fault;
 use crate::folders;
 

@@ -3,7 +3,8 @@
 use toml::Spanned;
 use updraft_run::Requirement;
 
-use super::effective::{LayerMerge, SettingValue};
+use super::effective::LayerMerge;
+use super::origin::SettingValue;
 use super::written::WrittenSettings;
 
 /// The merged values.
