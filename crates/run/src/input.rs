@@ -305,11 +305,7 @@ impl Record {
     pub fn from_json(at: Timestamp, json: &[u8]) -> Result<Self, serde_json::Error> {
         let read = serde_json::from_slice(json);
         // Depth is rarely the reason for an unreadable record; otherwise the first error says more.
-        let read: OwnedRecord =
-            read.or_else(|error| match nesting_limit::read(json).and_then(serde_json::from_value) {
-                Ok(deep) => Ok(deep),
-                Err(_) => Err(error),
-            })?;
+        let read: OwnedRecord = read.or_else(|error| nesting_limit::read(json).map_err(|_| error))?;
         let input =
             match read.i {
                 Some(input) => input,

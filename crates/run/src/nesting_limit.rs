@@ -1,9 +1,7 @@
 //! Limits how deeply values may be nested, so that everything written can be read again.
 
-use std::collections::BTreeMap;
-
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// Arguments and results nested deeper than this are refused when they arrive.
 pub const DEEPEST: usize = 100;
@@ -53,29 +51,21 @@ fn nesting(json: &[u8]) -> usize {
     deepest
 }
 
-/// Reads JSON that is nested deeper than `serde_json` allows by itself (127 levels), one level at a time.
-pub(crate) fn read(json: &[u8]) -> Result<Value, serde_json::Error> {
+/// Reads JSON that is nested deeper than `serde_json` allows by itself (127 levels). It is the same code that reads other
+/// records: to read them from a `Value` instead would generate all of it a second time.
+pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     check(json)?;
-    level(serde_json::from_slice(json)?)
-}
-
-fn level(json: &RawValue) -> Result<Value, serde_json::Error> {
-    let text = json.get();
-    match text.as_bytes().first() {
-        Some(b'{') => {
-            let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
-            members.into_iter().map(|(name, member)| Ok((name, level(member)?))).collect()
-        }
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(text)?;
-            items.into_iter().map(level).collect()
-        }
-        _ => serde_json::from_str(text),
-    }
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
@@ -110,10 +100,10 @@ mod tests {
     fn what_may_be_written_can_be_read() {
         for levels in [1, 127, 128, DEEPEST_RECORD] {
             let value = nested(levels);
-            assert_eq!(read(value.to_string().as_bytes()).unwrap(), value);
+            assert_eq!(read::<Value>(value.to_string().as_bytes()).unwrap(), value);
         }
         assert!(check(nested(DEEPEST_RECORD + 1).to_string().as_bytes()).is_err());
         let endless = "[".repeat(100_000) + &"]".repeat(100_000);
-        assert!(read(endless.as_bytes()).is_err());
+        assert!(read::<Value>(endless.as_bytes()).is_err());
     }
 }
