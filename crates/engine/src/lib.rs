@@ -103,8 +103,8 @@ pub use start::{Background, NewRun};
 pub use stop_reason::{command_to_go_on, raised_limit, why_stopped};
 pub use tool_counts::ToolCallCount;
 pub use undo::{
-    ChangeFilter, PathSnapshot, RecordedChange, SkippedPath, Undo, UndoMove, UndoPlan, UndoResult, UndoSkipReason,
-    UnlistedCall,
+    ChangeFilter, FileReview, PathSnapshot, RecordedChange, ReviewedChange, ReviewedState, SkippedPath, Undo, UndoMove,
+    UndoPlan, UndoResult, UndoSkipReason, UnlistedCall,
 };
 pub use updraft_models::Delta;
 pub use watcher::{NoWatcher, RunWatcher};

@@ -9,6 +9,7 @@ mod path_snapshot;
 mod plan;
 mod record;
 mod recorded_changes;
+mod review;
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ use updraft_tools::Workspace;
 pub use path_snapshot::PathSnapshot;
 pub use plan::{SkippedPath, UndoMove, UndoPlan, UndoSkipReason};
 pub use recorded_changes::{ChangeFilter, RecordedChange};
+pub use review::{FileReview, ReviewedChange, ReviewedState};
 pub(crate) use recorded_changes::{ReportedChanges, changes as changes_of, made as made_by};
 
 use crate::Error;
@@ -68,7 +70,8 @@ impl Undo {
 
     /// What the run changed, in the order of its journal.
     pub fn recorded_changes(&self, which: &ChangeFilter) -> Result<Vec<RecordedChange>, Error> {
-        Ok(self.changes(which)?.made)
+        let made = self.changes(which)?.made.into_iter();
+        Ok(made.filter(|one| which.has_path(&one.change.path)).collect())
     }
 
     fn changes(&self, which: &ChangeFilter) -> Result<recorded_changes::RunChanges, Error> {
@@ -77,6 +80,10 @@ impl Undo {
 
     /// Calls that changed more than is listed, or may have.
     pub fn unlisted(&self, which: &ChangeFilter) -> Result<Vec<UnlistedCall>, Error> {
+        if which.path.is_some() {
+            // What is known about this path is listed.
+            return Ok(Vec::new());
+        }
         let begun = self.changes(which)?.begun;
         let own = touched(&self.journal, &self.run)?.into_iter().filter(|one| begun.contains(&one.call));
         Ok(own.filter_map(|one| Some(UnlistedCall { call: one.call, why: one.unlisted?, more: one.more })).collect())
@@ -86,7 +93,11 @@ impl Undo {
     /// are no longer as the run left them.
     pub fn plan(&self, which: &ChangeFilter, force: bool) -> Result<UndoPlan, Error> {
         let changes = self.changes(which)?;
-        Ok(plan::UndoPlanner { workspace: &self.workspace, source: &self.source(), force }.of(&changes))
+        let mut plan = plan::UndoPlanner { workspace: &self.workspace, source: &self.source(), force }.of(&changes);
+        // Only now: what else the run changed decides whether a path may be restored.
+        plan.moves.retain(|one| which.has_path(&one.path));
+        plan.left.retain(|one| which.has_path(&one.path));
+        Ok(plan)
     }
 
     /// Plans how to revert the last undo that has not been reverted. Returns `None` if there is none.

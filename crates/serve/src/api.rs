@@ -9,7 +9,7 @@
 //! | `runs.rs`, `run_json.rs` | runs listed, started and shown; how they are written |
 //! | `stream.rs`, `socket.rs` | the events of a run as they happen: server-sent, or over a WebSocket |
 //! | `steering.rs`, `plan.rs` | messages, answers, decisions, pause, resume, cancel; a plan that waits for approval |
-//! | `copies.rs`, `aftermath.rs` | runs made of other runs; two compared; exported, undone, removed |
+//! | `copies.rs`, `aftermath.rs` | runs made of other runs; two compared; exported, reviewed, undone, removed |
 //! | `files.rs` | files that programs add |
 //! | `surroundings.rs`, `memory.rs`, `knowledge.rs` | agents, tools, models; what is remembered; files searched |
 //! | `keys.rs` | requests that may be sent again |
@@ -94,6 +94,7 @@ pub(crate) fn router(
         .route("/runs/{id}/rerun", post(copies::rerun))
         .route("/runs/{id}/diff/{other}", get(copies::diff))
         .route("/runs/{id}/export", get(aftermath::export))
+        .route("/runs/{id}/changes", get(aftermath::changes))
         .route("/runs/{id}/undo", post(aftermath::undo))
         .route("/runs/{id}/plan", get(plan::show).put(plan::replace))
         .route("/runs/{id}/files", post(files::add_to_run).layer(DefaultBodyLimit::max(files::MOST_SENT)))

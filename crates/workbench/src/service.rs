@@ -16,7 +16,7 @@
 //! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
 //! | `scheduler.rs` | begins the runs of schedules when they are due |
 //! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
-//! | `aftermath.rs` | runs exported, undone, removed |
+//! | `aftermath.rs` | runs exported, reviewed, undone, removed |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
 mod added_files;
@@ -56,6 +56,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use updraft_tools::{Place, Workspace};
+
+pub use updraft_engine::{FileReview, ReviewedChange, ReviewedState};
 
 pub use aftermath::UndoOrder;
 use broadcast::RunBroadcast;

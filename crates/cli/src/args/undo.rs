@@ -18,6 +18,9 @@ pub(crate) struct UndoArgs {
     /// Undo only what this call changed; `updraft undo --list` shows the addresses
     #[arg(long, value_name = "ADDRESS", conflicts_with = "redo")]
     pub(crate) call: Option<String>,
+    /// Undo only what was changed at this path of the workspace, or in it
+    #[arg(long, value_name = "PATH", conflicts_with = "redo")]
+    pub(crate) path: Option<String>,
     /// Also undo changes to files that have been changed since
     #[arg(long, conflicts_with = "redo")]
     pub(crate) force: bool,

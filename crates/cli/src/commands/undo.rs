@@ -81,7 +81,7 @@ fn which(args: &args::UndoArgs) -> Result<ChangeFilter, CliError> {
     let bad = |bad: updraft_run::BadId| CliError::usage(bad.to_string());
     let step = args.step.as_deref().map(StepId::parse).transpose().map_err(bad)?;
     let call = args.call.as_deref().map(str::parse).transpose().map_err(bad)?;
-    Ok(ChangeFilter { step, call })
+    Ok(ChangeFilter { step, call, path: args.path.clone() })
 }
 
 /// Reports which calls changed more than is listed, or may have.

@@ -279,7 +279,7 @@ fn walk(path: &str, current: Option<PathSnapshot>, made: &[&RecordedChange]) -> 
 
 /// Whether a path is as it was left. A git index counts as unchanged while its length is the same: `git status` writes
 /// the times of files into it, and staging changes its length.
-fn is_as_left(path: &str, now: Option<PathSnapshot>, left: Option<PathSnapshot>) -> bool {
+pub(super) fn is_as_left(path: &str, now: Option<PathSnapshot>, left: Option<PathSnapshot>) -> bool {
     let is_index = repository(path).is_some() && path.ends_with("/index");
     let len =
         |side: Option<PathSnapshot>| side.filter(|side| side.form.kind == FileKind::File).map(|side| side.form.len);

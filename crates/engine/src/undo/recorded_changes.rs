@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use serde::Serialize;
 use updraft_journal::Journal;
@@ -31,12 +32,19 @@ pub struct ChangeFilter {
     pub step: Option<StepId>,
     /// Only those of this call.
     pub call: Option<EffectAddress>,
+    /// Only those of this path, and of what is in it.
+    pub path: Option<String>,
 }
 
 impl ChangeFilter {
     /// Whether everything is selected.
     pub fn is_everything(&self) -> bool {
-        self.step.is_none() && self.call.is_none()
+        self.step.is_none() && self.call.is_none() && self.path.is_none()
+    }
+
+    /// Whether a path is selected.
+    pub(crate) fn has_path(&self, path: &str) -> bool {
+        self.path.as_deref().is_none_or(|wanted| Path::new(path).starts_with(wanted.trim_start_matches("./")))
     }
 
     pub(crate) fn has(&self, call: &EffectAddress) -> bool {

@@ -1,4 +1,4 @@
-//! What is done with runs afterwards: exported, their changes undone, removed.
+//! What is done with runs afterwards: exported, their changes reviewed and undone, removed.
 
 use std::convert::Infallible;
 use std::io::{self, BufWriter, Write};
@@ -9,11 +9,11 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use updraft_run::StepId;
-use updraft_workbench::service::UndoOrder;
+use updraft_workbench::service::{FileReview, ReviewedChange, ReviewedState, UndoOrder};
 use utoipa::{IntoParams, ToSchema};
 
 use super::SharedState;
@@ -113,6 +113,60 @@ impl Write for PieceWriter {
     }
 }
 
+/// What a run has changed in the workspace.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiChanges {
+    /// The files, by path. What is in `.git` is left out.
+    files: Vec<ApiFileReview>,
+}
+
+/// A file that a run has changed.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiFileReview {
+    /// Its path, relative to the workspace.
+    path: String,
+    /// What the run did with it: `created`, `changed` or `removed`.
+    change: &'static str,
+    /// What it is now: `as_left` by the run, `as_before` the run, or `changed_since`.
+    state: &'static str,
+    /// Its text before the run; absent if there was no such file, or if it cannot be shown.
+    before: Option<String>,
+    /// Why its text before the run cannot be shown.
+    hidden: Option<&'static str>,
+}
+
+impl From<FileReview> for ApiFileReview {
+    fn from(FileReview { path, change, state, before, hidden }: FileReview) -> Self {
+        let change = match change {
+            ReviewedChange::Created => "created",
+            ReviewedChange::Changed => "changed",
+            ReviewedChange::Removed => "removed",
+        };
+        let state = match state {
+            ReviewedState::AsLeft => "as_left",
+            ReviewedState::AsBefore => "as_before",
+            ReviewedState::ChangedSince => "changed_since",
+        };
+        Self { path, change, state, before, hidden }
+    }
+}
+
+/// Show what a run has changed in the workspace
+///
+/// Each file comes with its text before the run, so that the changes can be shown beside the file as it is now.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/changes",
+    tag = "runs",
+    params(("id" = String, Path, description = "The run")),
+    responses((status = 200, body = ApiChanges))
+)]
+pub(super) async fn changes(State(state): State<SharedState>, RunPath(id): RunPath) -> ApiResult<Json<ApiChanges>> {
+    let runs = state.service.runs.clone();
+    let files = tokio::task::spawn_blocking(move || runs.review(&id)).await??;
+    Ok(Json(ApiChanges { files: files.into_iter().map(ApiFileReview::from).collect() }))
+}
+
 /// Which changes of a run are undone.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -121,6 +175,8 @@ pub(super) struct UndoBody {
     step: Option<String>,
     /// Only those of this call, by its address.
     call: Option<String>,
+    /// Only those of this path, relative to the workspace, and of what is in it.
+    path: Option<String>,
     /// The last undo is undone instead.
     #[serde(default)]
     redo: bool,
@@ -146,12 +202,12 @@ pub(super) struct UndoBody {
 pub(super) async fn undo(
     State(state): State<SharedState>,
     RunPath(id): RunPath,
-    ApiJson(UndoBody { step, call, redo, force, dry_run }): ApiJson<UndoBody>,
+    ApiJson(UndoBody { step, call, path, redo, force, dry_run }): ApiJson<UndoBody>,
 ) -> ApiResult<Json<Value>> {
     let bad = |bad: updraft_run::BadId| Problem::conflict(bad.to_string());
     let step = step.as_deref().map(StepId::parse).transpose().map_err(bad)?;
     let call = call.as_deref().map(str::parse).transpose().map_err(bad)?;
-    Ok(Json(state.service.runs.undo(&id, UndoOrder { step, call, redo, force, dry_run }).await?))
+    Ok(Json(state.service.runs.undo(&id, UndoOrder { step, call, path, redo, force, dry_run }).await?))
 }
 
 /// Remove a run

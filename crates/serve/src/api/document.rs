@@ -50,6 +50,7 @@ pub(crate) const PREFIX: &str = "/api/v1";
         plan::show,
         plan::replace,
         aftermath::export,
+        aftermath::changes,
         aftermath::undo,
         aftermath::remove,
         copies::fork,

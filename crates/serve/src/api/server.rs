@@ -20,6 +20,8 @@ pub(super) struct ApiHealth {
     status: &'static str,
     /// The version of Updraft.
     version: &'static str,
+    /// The folder it works in.
+    workspace: String,
     /// How many runs wait for a person.
     waiting: usize,
 }
@@ -27,9 +29,9 @@ pub(super) struct ApiHealth {
 /// Whether the server works
 #[utoipa::path(get, path = "/health", tag = "server", responses((status = 200, body = ApiHealth)))]
 pub(super) async fn health(State(state): State<SharedState>) -> ApiResult<Json<ApiHealth>> {
-    let runs = state.service.runs.clone();
+    let (runs, workspace) = (state.service.runs.clone(), state.service.runs.workspace().to_owned());
     let waiting = tokio::task::spawn_blocking(move || runs.waiting()).await?;
-    Ok(Json(ApiHealth { status: "ok", version: env!("CARGO_PKG_VERSION"), waiting }))
+    Ok(Json(ApiHealth { status: "ok", version: env!("CARGO_PKG_VERSION"), workspace, waiting }))
 }
 
 /// The result of one check.

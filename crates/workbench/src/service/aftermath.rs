@@ -1,10 +1,10 @@
-//! What is done with runs afterwards: exported, their changes undone, removed.
+//! What is done with runs afterwards: exported, their changes reviewed and undone, removed.
 
 use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use updraft_engine::{ChangeFilter, Undo, UndoResult};
+use updraft_engine::{ChangeFilter, FileReview, Undo, UndoResult};
 use updraft_journal::Journal;
 use updraft_run::{EffectAddress, RunId, StepId};
 
@@ -12,6 +12,7 @@ use super::runs::LiveRuns;
 use crate::fault::{Fault, blocking};
 use crate::folders::AppFolders;
 use crate::history::RunArchive;
+use crate::journal;
 use crate::observe::remove_logs;
 use crate::resume::folder_of;
 use crate::tools;
@@ -24,6 +25,8 @@ pub struct UndoOrder {
     pub step: Option<StepId>,
     /// Only those of this call.
     pub call: Option<EffectAddress>,
+    /// Only those of this path, and of what is in it.
+    pub path: Option<String>,
     /// The last undo is undone instead.
     pub redo: bool,
     /// Files that were changed since are restored too; a copy of them is kept.
@@ -60,6 +63,16 @@ impl LiveRuns {
         outcome
     }
 
+    /// The files that a run has changed in its workspace, with what they were before. Blocks on the disk.
+    pub fn review(&self, run: &RunId) -> Result<Vec<FileReview>, Fault> {
+        let loaded = journal::load(self.journal(), run)?;
+        if loaded.is_imported() {
+            return Ok(Vec::new());
+        }
+        let undo = Undo::open(self.journal(), run, &folder_of(&loaded)?, &undo::records(&self.bench().folders))?;
+        Ok(undo.review()?)
+    }
+
     /// Removes a run that nobody works on from the journal, with its logs and what was kept to undo its changes.
     pub async fn remove(&self, run: &RunId) -> Result<(), Fault> {
         self.journal().delete(run, false).await.map_err(|error| busy(run, error))?;
@@ -88,7 +101,7 @@ fn take_back(
     order: &UndoOrder,
 ) -> Result<Value, Fault> {
     let undo = Undo::open(journal, id, workspace, &undo::records(folders))?;
-    let which = ChangeFilter { step: order.step.clone(), call: order.call.clone() };
+    let which = ChangeFilter { step: order.step.clone(), call: order.call.clone(), path: order.path.clone() };
     let unlisted = if order.redo { Vec::new() } else { undo.unlisted(&which)? };
     let told =
         |done: &UndoResult| json!({ "run": id, "restored": done.restored, "left": done.left, "unlisted": unlisted });

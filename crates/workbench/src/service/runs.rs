@@ -89,7 +89,8 @@ impl LiveRuns {
         &self.0.figures
     }
 
-    pub(super) fn workspace(&self) -> &str {
+    /// The folder that its runs work in.
+    pub fn workspace(&self) -> &str {
         &self.0.workspace
     }
 

@@ -261,6 +261,7 @@ fn undo_args(id: &RunId) -> args::UndoArgs {
         list: false,
         step: None,
         call: None,
+        path: None,
         force: false,
         redo: false,
         dry_run: false,
