@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # The one test command: ./test.sh. Formatting, lints, house rules, every test, every example in the documentation.
-# `./test.sh quick` leaves out the tests that start the program or need Python, and the examples.
+# `./test.sh quick` leaves out the tests that start the program or need Python, and the examples; `./test.sh parts` runs only what
+# comes after cargo's tests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 PYTHON_VERSION="3, 11" # the oldest that all of tests/judges/requirements.txt take
 STARTED=$SECONDS
 PART=""
-SKIPPED=()
 FETCHING="" # the process that fetches what tests need, while everything is built
+SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/updraft-test.XXXXXX")
+SKIPS=$SCRATCH/skips # what was skipped, a line each: parts are processes of their own
+PARTS=()             # NAME=FUNCTION of what runs after the tests, several at a time
+JOBS=()              # the processes of parts
 
 heading() {
     PART=$1
@@ -16,12 +20,16 @@ heading() {
 }
 
 skip() {
-    SKIPPED+=("$1")
+    printf '%s\n' "$1" >>"$SKIPS"
     printf '!!\n!! SKIP: %s\n!!\n' "$1" >&2
 }
 
 summary() {
-    local status=$?
+    local status=$? job
+    # A part is a process group: nothing it has started stays.
+    for job in ${JOBS[@]+"${JOBS[@]}"}; do
+        kill -- "-$job" 2>/dev/null || true
+    done
     if [[ -n $FETCHING ]]; then
         kill "$FETCHING" 2>/dev/null || true
     fi
@@ -31,10 +39,11 @@ summary() {
     else
         printf '\nFAILED in "%s" after %ss' "$PART" "$took"
     fi
-    if ((${#SKIPPED[@]} > 0)); then
-        printf '; skipped: %s' "${SKIPPED[*]}"
+    if [[ -s $SKIPS ]]; then
+        printf '; skipped: %s' "$(awk '{ printf "%s%s", between, $0; between = "; " }' "$SKIPS")"
     fi
     printf '\n'
+    rm -rf "$SCRATCH"
 }
 trap summary EXIT
 
@@ -201,6 +210,25 @@ check_openai() {
     "$python" tests/openai/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft"
 }
 
+client_of_a2a_pypi() { python3 tests/judges/environment.py tests/a2a/requirements.txt; }
+client_of_a2a_npm() { python3 tests/mcp/packages.py tests/a2a/package.json; }
+
+# A2A: the official clients against our server, and two servers that delegate to each other.
+check_a2a() {
+    local updraft=${CARGO_TARGET_DIR:-target}/debug/updraft python node
+    python3 tests/a2a/run.py "$updraft" delegation
+    if python=$(client_of_a2a_pypi); then
+        "$python" tests/a2a/run.py "$updraft" python
+    else
+        skip "the Python client of A2A: could not install tests/a2a/requirements.txt"
+    fi
+    if [[ -n $UPDRAFT_TEST_NPM ]] && node=$(client_of_a2a_npm); then
+        python3 tests/a2a/run.py "$updraft" javascript --node "$node"
+    else
+        skip "the JavaScript client of A2A: could not install tests/a2a/package.json"
+    fi
+}
+
 packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
 
 # The web page in a real browser, judged by axe-core and html-validate.
@@ -210,13 +238,17 @@ check_page() {
         return
     fi
     python3 tests/page/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
-    check_site "$(packages_of_page)"
 }
 
 # The documentation as a site, judged by the same.
 check_site() {
-    cargo xtask site --out "${CARGO_TARGET_DIR:-target}/site"
-    "$1/node_modules/node/bin/node" tests/page/site.mjs "$1" "$UPDRAFT_TEST_CHROMIUM" "${CARGO_TARGET_DIR:-target}/site"
+    local built=${CARGO_TARGET_DIR:-target} packages
+    if ! packages=$(packages_of_page); then
+        skip "the documentation's site in a browser: could not install tests/page/package.json"
+        return
+    fi
+    "$built/debug/xtask" site --out "$built/site"
+    "$packages/node_modules/node/bin/node" tests/page/site.mjs "$packages" "$UPDRAFT_TEST_CHROMIUM" "$built/site"
 }
 
 # Every package is made, installed in a folder of its own, used and removed. What the machine lacks is skipped by name.
@@ -226,7 +258,7 @@ check_packages() {
         skip "packages: no python3, ${PYTHON_VERSION/, /.} or newer"
         return
     fi
-    python3 tests/packages/run.py "$built/updraft" "$built/xtask"
+    python3 tests/packages/run.py "$built/updraft" "$built/xtask" --light
 }
 
 # Programs and examples are built with the tests: a build of one package alone would choose other features of its
@@ -245,6 +277,60 @@ run_tests() {
     fi
 }
 
+check_examples() { cargo test --workspace --doc; }
+
+# part NAME FUNCTION: runs after the tests, beside others.
+part() { PARTS+=("$1=$2"); }
+
+# Starts part number N in a process group of its own. Its status is left in a file when it ends, however it ends.
+start_part() {
+    local number=$1 function=${PARTS[$1]#*=}
+    set -m
+    (
+        trap 'printf "%s\n" "$?" >"$SCRATCH/$number.ended" && mv "$SCRATCH/$number.ended" "$SCRATCH/$number.status"' EXIT
+        "$function"
+    ) >"$SCRATCH/$number.log" 2>&1 </dev/null &
+    JOBS[number]=$!
+    set +m
+}
+
+# Runs all parts, as many at a time as there are cores, and prints what each said when it has ended. They wait for servers and
+# browsers much of the time, and none needs another.
+run_parts() {
+    local lanes next=0 running=() still number status failed=""
+    lanes=$(nproc 2>/dev/null || echo 2)
+    while ((next < ${#PARTS[@]} || ${#running[@]} > 0)); do
+        while ((next < ${#PARTS[@]} && ${#running[@]} < lanes)); do
+            start_part "$next"
+            running+=("$next")
+            next=$((next + 1))
+        done
+        sleep 0.2
+        still=()
+        for number in "${running[@]}"; do
+            if [[ ! -e $SCRATCH/$number.status ]]; then
+                if kill -0 "${JOBS[number]}" 2>/dev/null; then
+                    still+=("$number")
+                    continue
+                fi
+                [[ -e $SCRATCH/$number.status ]] || echo 137 >"$SCRATCH/$number.status"
+            fi
+            status=$(<"$SCRATCH/$number.status")
+            kill -- "-${JOBS[number]}" 2>/dev/null || true
+            unset "JOBS[number]"
+            heading "${PARTS[number]%%=*}"
+            cat "$SCRATCH/$number.log"
+            if ((status != 0)); then
+                printf '!! it ended with %s\n' "$status"
+                failed+="${failed:+, }$PART"
+            fi
+        done
+        running=(${still[@]+"${still[@]}"})
+    done
+    PART=${failed:-$PART}
+    [[ -z $failed ]]
+}
+
 prepare() {
     prepare_python
     prepare_npm
@@ -254,30 +340,33 @@ prepare() {
 
 MODE=${1:-all}
 case "$MODE" in
-all | quick) ;;
+all | quick | parts) ;;
 *)
     trap - EXIT
-    printf 'usage: ./test.sh [quick]\n' >&2
+    rm -rf "$SCRATCH"
+    printf 'usage: ./test.sh [quick | parts]\n' >&2
     exit 2
     ;;
 esac
 
 heading "what is needed"
 check_machine
-if [[ $MODE == all ]]; then
+if [[ $MODE != quick ]]; then
     # What this cannot fetch is said below.
-    { prepare && clients_of_npm && clients_of_pypi && clients_of_openai && judge_of_api && packages_of_page; } >/dev/null 2>&1 &
+    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
-heading "format"
-cargo fmt --all --check
+if [[ $MODE != parts ]]; then
+    heading "format"
+    cargo fmt --all --check
 
-heading "lints"
-cargo clippy --workspace --all-targets -- -D warnings
+    heading "lints"
+    cargo clippy --workspace --all-targets -- -D warnings
 
-heading "house rules"
-cargo xtask check
+    heading "house rules"
+    cargo xtask check
+fi
 
 if [[ $MODE == quick ]]; then
     heading "unit tests"
@@ -293,39 +382,35 @@ wait "$FETCHING" || true
 FETCHING=""
 prepare
 
-if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
-    heading "judges of our requests"
-    "$UPDRAFT_TEST_PYTHON" tests/judges/judge.py --self-test
-fi
-
-heading "tests"
-run_tests
-
-if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
-    heading "the HTTP API"
-    check_api
-    heading "clients of OpenAI's API"
-    check_openai
-fi
-
-if [[ -n $UPDRAFT_TEST_NPM ]]; then
-    heading "MCP conformance"
-    check_mcp
-    heading "MCP clients of others"
-    check_mcp_clients
-    if [[ -n $UPDRAFT_TEST_CHROMIUM ]]; then
-        heading "the web page in a browser"
-        check_page
+if [[ $MODE == all ]]; then
+    if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
+        heading "judges of our requests"
+        "$UPDRAFT_TEST_PYTHON" tests/judges/judge.py --self-test
     fi
+
+    heading "tests"
+    run_tests
 fi
 
+# The longest first, so that the others fit beside it.
+if [[ -n $UPDRAFT_TEST_NPM && -n $UPDRAFT_TEST_CHROMIUM ]]; then
+    part "the web page in a browser" check_page
+fi
+part "examples in the documentation" check_examples
+part "packages" check_packages
+if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
+    part "the HTTP API" check_api
+    part "clients of OpenAI's API" check_openai
+    part "A2A" check_a2a
+fi
+if [[ -n $UPDRAFT_TEST_NPM ]]; then
+    part "MCP conformance" check_mcp
+    part "MCP clients of others" check_mcp_clients
+fi
 if [[ -n $UPDRAFT_TEST_OBSERVE_PYTHON ]]; then
-    heading "what operators see"
-    check_observers
+    part "what operators see" check_observers
 fi
-
-heading "packages"
-check_packages
-
-heading "examples in the documentation"
-cargo test --workspace --doc
+if [[ -n $UPDRAFT_TEST_NPM && -n $UPDRAFT_TEST_CHROMIUM ]]; then
+    part "the documentation's site" check_site
+fi
+run_parts

@@ -155,7 +155,25 @@ def test_wrong_usage_is_said(world):
     alone = world.folder / "alone"
     alone.mkdir()
     shutil.copy(ROOT / "install.sh", alone)
+    (alone / "Cargo.toml").write_text("[package]\n")  # another project, as with `curl … | sh` in its folder
     assert "nothing to install from" in install(world, script=alone / "install.sh", code=1)
+
+
+def test_odd_paths(world):
+    """Quotes, spaces, signs that shells and tar read, and a file name with a colon."""
+    folder = world.folder / "it's $HOME & \\ * (50%)"
+    folder.mkdir()
+    shutil.copy(world.package("updraft-*.tar.gz"), folder / "a:b.tar.gz")
+    shutil.copy(f"{world.package('updraft-*.tar.gz')}.sha256", folder / "a:b.tar.gz.sha256")
+    prefix, project = folder / "-prefix", folder / "-project"
+    project.mkdir()
+    before = state(folder, times=False)
+    options = ["--prefix", prefix, "--archive", "a:b.tar.gz", "--workspace", "-project"]
+    world.run("sh", ROOT / "install.sh", *options, cwd=folder)
+    assert world.run(prefix / "bin/updraft", "--version").strip() == version() and (project / ".env").is_file()
+    assert f"keep  {project}/.env" in world.run("sh", ROOT / "install.sh", *options, cwd=folder)
+    world.run("sh", ROOT / "install.sh", "--prefix", "-prefix", "--uninstall", cwd=folder)
+    assert state(folder, times=False) == before
 
 
 def test_a_checkout_is_built_with_what_it_needs(world):
@@ -171,7 +189,7 @@ def test_a_checkout_is_built_with_what_it_needs(world):
         program = f"""#!/bin/sh
 case "$*" in
 --version) echo "cargo {release} (0000000 2026-01-01)" ;;
-"build --locked --profile release -p updraft") mkdir -p target/release && cp "{world.binary}" target/release/updraft ;;
+"build --locked --profile release -p updraft") mkdir -p target/release && cp "{world.packed}" target/release/updraft ;;
 metadata*) printf '{{"packages":[],"target_directory":"%s"}}' "$PWD/target" ;;
 *) echo "unexpected: $*" >&2; exit 9 ;;
 esac

@@ -13,7 +13,7 @@ def test_checksums_are_right(world):
 
 
 def test_archives_have_fixed_times_sorted_entries_and_the_program(world):
-    program, names = world.binary.read_bytes(), []
+    program, names = world.packed.read_bytes(), []
     with tarfile.open(world.package("updraft-*-linux-*.tar.gz"), "r|gz") as archive:
         for member in archive:
             names.append(member.name)

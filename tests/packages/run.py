@@ -1,11 +1,13 @@
 """Makes every package of a program, installs each in an empty folder, uses it, and removes it again without a trace.
 
-run.py BINARY XTASK [NAME]...
+run.py BINARY XTASK [--light | --packages FOLDER] [NAME]...
 
 BINARY is the program, XTASK the built `xtask`. A NAME chooses tests by a part of their name. What this machine lacks is
-skipped, and said.
+skipped, and said. With --packages, those that were made of BINARY before are tried. With --light, all packages but Debian's hold a
+small program that starts BINARY: an unoptimized one has 100 MB, which every package would be made of, and every installer unpack.
 """
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -42,6 +44,24 @@ def stripped(binary, folder):
     return copy
 
 
+def stand_in(program, folder):
+    """A small program that becomes the other one when it is started."""
+    folder.mkdir()
+    source, small = folder / "updraft.c", folder / "updraft"
+    path = str(program).replace("\\", "\\\\").replace('"', '\\"')
+    source.write_text(f'#include <unistd.h>\nint main(int count, char **words) {{ return execv("{path}", words); }}\n')
+    subprocess.run(["cc", "-O1", "-s", "-o", small, source], check=True)
+    return small
+
+
+def make_packages(xtask, packed, packages):
+    """Makes the packages of each kind, with the program that it gets."""
+    for program in dict.fromkeys(packed.values()):
+        kinds = ",".join(kind for kind, own in packed.items() if own == program)
+        command = [xtask, "package", kinds, "--binary", program, "--out", packages, "--level", "1"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
 def outcome(test, world):
     """One line about a test, and whether it is "ok", "SKIP" or "FAIL"."""
     name = name_of(test)
@@ -60,20 +80,25 @@ def name_of(test):
     return f"{test.__module__}: {test.__name__.removeprefix('test_').replace('_', ' ')}"
 
 
-def main(binary, xtask, names):
+def main(given):
     began = time.monotonic()
+    xtask, names = given.xtask.resolve(), given.names
     chosen = [test for test in TESTS if not names or any(part in name_of(test) for part in names)]
     with tempfile.TemporaryDirectory(prefix="updraft-packages-") as scratch:
         scratch = Path(scratch)
-        program = stripped(binary, scratch)
         packages = scratch / "packages"
-        make = [xtask, "package", "all", "--binary", program, "--out", packages, "--level", "1"]
-        subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
-        print(f"  made {len(list(packages.glob('*.sha256')))} packages in {time.monotonic() - began:.1f} s", flush=True)
+        if given.packages:
+            program = small = given.binary.resolve()
+            shutil.copytree(given.packages, packages)
+        else:
+            program = stripped(given.binary.resolve(), scratch)
+            small = stand_in(program, scratch / "small") if given.light else program
+            make_packages(xtask, {"archive": small, "wheel": small, "npm": small, "deb": program}, packages)
+        print(f"  {len(list(packages.glob('*.sha256')))} packages, ready in {time.monotonic() - began:.1f} s", flush=True)
         installer.unpack(packages)
         results = []
         with ThreadPoolExecutor(max_workers=2) as pool:
-            worlds = [World(scratch / f"world-{number}", packages, program, xtask) for number in range(len(chosen))]
+            worlds = [World(scratch / f"world-{number}", packages, program, small, xtask) for number in range(len(chosen))]
             for result, line in pool.map(outcome, chosen, worlds):
                 results.append(result)
                 print(line, flush=True)
@@ -83,6 +108,11 @@ def main(binary, xtask, names):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    sys.exit(main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.argv[3:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary", type=Path)
+    parser.add_argument("xtask", type=Path)
+    parser.add_argument("names", nargs="*")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--light", action="store_true")
+    kinds.add_argument("--packages", type=Path)
+    sys.exit(main(parser.parse_intermixed_args()))

@@ -77,7 +77,7 @@ def test_the_workflow_packages_as_the_tests_do(world):
     for line in (
         "cargo build --locked --profile dist -p updraft",
         "cargo xtask package all --binary target/dist/updraft --out packages",
-        "python3 tests/packages/run.py target/dist/updraft target/debug/xtask",
+        "python3 tests/packages/run.py target/dist/updraft target/debug/xtask --packages packages",
     ):
         assert f"run: {line}\n" in text, line
     patterns = re.findall(r"^ +packages/(\*\.\S+)$", text, re.M)

@@ -15,10 +15,11 @@ class Skip(Exception):
 class World:
     """An empty folder for one test, with a home of its own, and the packages that were made of the program."""
 
-    def __init__(self, folder, packages, binary, xtask):
+    def __init__(self, folder, packages, binary, packed, xtask):
         self.folder = folder
         self.packages = packages
         self.binary = binary
+        self.packed = packed  # what is in all packages but Debian's; usually the same
         self.xtask = xtask
         self.home = folder / "home"
         self.home.mkdir(parents=True)
