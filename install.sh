@@ -181,9 +181,10 @@ unpack() {
         fail "the archive is damaged or another one: its SHA-256 is $found, expected was $sum"
     say "checked the archive: SHA-256 $found"
     mkdir "$scratch/unpacked"
-    tar -xzf "$file" -C "$scratch/unpacked" || fail "could not unpack the archive"
+    # By standard input: tar takes a name with a colon for a file on another machine.
+    tar -xz -C "$scratch/unpacked" -f - <"$file" || fail "could not unpack the archive"
     for folder in "$scratch"/unpacked/*/; do from=${folder%/}; done
-    [ -f "$from/updraft" ] || fail "there is no program in the archive"
+    [ -f "$from/updraft" ] || fail "there is no program in the archive" "take the one named updraft-VERSION-MACHINE.tar.gz"
 }
 
 # Rust as new as Cargo.toml asks for, and a C compiler.
@@ -206,7 +207,8 @@ build() {
         from=
         return
     fi
-    (cd "$here" && cargo build --locked --profile "$profile" -p updraft) || fail "the build failed"
+    (cd "$here" && cargo build --locked --profile "$profile" -p updraft) ||
+        fail "the build failed; cargo says why above" "without a network, name a release archive with --archive"
     folder=$profile
     [ "$profile" != dev ] || folder=debug
     target=$(cd "$here" && cargo metadata --format-version 1 --no-deps --offline | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
@@ -214,10 +216,12 @@ build() {
     mkdir -p "$from/systemd/user"
     cp -- "$here/LICENSE" "$here/deploy/env.sample" "$from/"
     cp -- "$here/deploy/systemd/user/updraft@.service" "$from/systemd/user/"
-    "$from/updraft" man --out "$from/man"
-    "$from/updraft" completions bash >"$from/completions/updraft.bash" 2>/dev/null
-    "$from/updraft" completions zsh >"$from/completions/_updraft" 2>/dev/null
-    "$from/updraft" completions fish >"$from/completions/updraft.fish" 2>/dev/null
+    {
+        "$from/updraft" man --out "$from/man" &&
+            "$from/updraft" completions bash >"$from/completions/updraft.bash" &&
+            "$from/updraft" completions zsh >"$from/completions/_updraft" &&
+            "$from/updraft" completions fish >"$from/completions/updraft.fish"
+    } 2>"$scratch/said" || fail "the program that was built does not work: $(cat "$scratch/said")"
 }
 
 put_all() {
@@ -286,7 +290,7 @@ install() {
         unpack
     elif [ -f "$here/updraft" ] && [ -d "$here/completions" ]; then
         from=$here
-    elif [ -f "$here/Cargo.toml" ]; then
+    elif [ -f "$here/Cargo.toml" ] && [ -f "$here/deploy/env.sample" ]; then # ours, and not that of the folder one is in
         build
     else
         fail "there is nothing to install from beside this script" "name a release archive with --archive FILE or --archive URL"
