@@ -50,6 +50,8 @@ def copies(world):
     assert page.headers["content-type"].startswith("text/html") and b"Please write the file" in page.body
     copy = ok(world.send("POST", f"/runs/{run}/fork", {"at": len(events) // 2, "goal": "Please write the file again"}), 201)["id"]
     assert world.until(copy, "done")["goal"].endswith("again")
+    changed = ok(world.send("GET", f"/runs/{run}/changes"))["files"]
+    assert [(file["path"], file["change"], file["before"]) for file in changed] == [("made.txt", "created", None)], changed
     for one in (again, run):
         planned = ok(world.send("POST", f"/runs/{one}/undo", {"dry_run": True, "force": True}))
         assert "plan" in planned, planned
