@@ -14,14 +14,16 @@ import traceback
 
 import chat_checks
 import document_checks
+import form_checks
 import langchain_checks
+import live_checks
 import open_responses_checks
 import response_checks
 import types_judge
 from schema_judge import SchemaJudge
 from world import served
 
-GROUPS = [chat_checks, response_checks, langchain_checks, open_responses_checks, document_checks]
+GROUPS = [chat_checks, response_checks, live_checks, form_checks, langchain_checks, open_responses_checks, document_checks]
 
 
 def judged(exchanges, judge):

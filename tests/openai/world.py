@@ -18,6 +18,7 @@ ASKS = {"name": "ask_user", "args": {"question": "Which colour?", "options": ["r
 # A file that runs programs later is written only if a person agrees.
 HOOK = {"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"}
 WRITES = {"name": "write_file", "args": HOOK}
+DESCRIBED = '```json\n{"name": "loom", "uses": ["cloth"]}\n```'
 LONG = "A loom weaves threads into cloth. " * 12
 
 
@@ -39,6 +40,7 @@ SCRIPT = {
         {"when": {"contains": "image-1"}, "answer": {"text": "I see the image."}},
         {"when": {"has_result": "write_file"}, "answer": {"text": "That was all."}},
         {"when": {"has_result": "ask_user", "contains": "blue"}, "answer": {"text": "It is blue now."}},
+        {"when": {"contains": "Describe it"}, "answer": {"text": DESCRIBED}},
         {"when": {"contains": "Paint the door"}, "answer": {"calls": [ASKS]}},
         {"when": {"contains": "Add the hook"}, "answer": {"calls": [WRITES]}},
         {"when": {"contains": "Take your time"}, "answer": {"text": "That took long.", "delay_ms": 600_000}},
@@ -58,11 +60,11 @@ class World:
         self.script = folder / "script.json"
         self.script.write_text(json.dumps(SCRIPT))
         self.environment = {"HOME": str(self.home), "UPDRAFT_HOME": str(self.home / "updraft"), "PATH": os.environ["PATH"]}
-        self.recorder, self.server, self.port = Recorder(), None, 0
+        self.recorder, self.server, self.port, self.model = Recorder(), None, 0, f"scripted/{self.script}"
 
     def start(self):
         command = [self.updraft, "serve", "--listen", f"127.0.0.1:{self.port}", "--workspace", str(self.work),
-                   "--model", f"scripted/{self.script}"]
+                   "--model", self.model]
         self.server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=self.environment)
         said = ""
         # Other things may be said first, for example which runs are taken up again.

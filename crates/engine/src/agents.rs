@@ -126,6 +126,13 @@ impl Agents {
     /// that cannot be read is reported and changes nothing either: a built-in agent stays as it is.
     pub fn override_from(&mut self, folder: &Path, trust: FolderTrust) -> Result<(), Error> {
         self.layers += 1;
+    /// Has an agent give results of another form.
+    pub fn set_schema(&mut self, name: &str, schema: Value) {
+        if let Some(agent) = self.known.get_mut(name) {
+            agent.schema = Some(schema);
+        }
+    }
+
         for (stem, text) in markdown_in(folder)? {
             let file = folder.join(format!("{stem}.md"));
             match text.and_then(|text| Agent::parse(&stem, &text, &file)) {

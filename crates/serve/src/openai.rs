@@ -9,30 +9,36 @@
 //! | `gate.rs`, `failure.rs` | who may come in; errors in OpenAI's form; bodies that are read |
 //! | `catalog.rs` | `/v1/models`: the agents, and the planner |
 //! | `content.rs`, `parameters.rs` | what messages contain; parameters that cannot be obeyed |
-//! | `chat.rs`, `chat_request.rs`, `chat_body.rs` | `/v1/chat/completions` |
+//! | `chat.rs`, `chat_request.rs`, `chat_body.rs`, `chat_teller.rs` | `/v1/chat/completions` |
 //! | `responses.rs`, `response_request.rs`, `response_record.rs` | `/v1/responses`: what is asked, and what is kept of it |
-//! | `response_story.rs`, `response_body.rs` | a run told as a response: its events, numbered, and its body |
-//! | `follower.rs`, `event_stream.rs` | a run followed in its journal; server-sent events |
+//! | `response_story.rs`, `response_body.rs`, `response_teller.rs` | a run told as a response: its events, numbered, and its body |
+//! | `follower.rs`, `run_stream.rs`, `event_stream.rs` | a run followed in its journal, and streamed; server-sent events |
+//! | `answer_teller.rs`, `answer_form.rs` | an answer told while it is written; the form that it has |
 //! | `waits.rs` | runs that need a person: what the client is told, and how its answer is understood |
 
 #![allow(clippy::unused_async, reason = "axum takes async functions, also where nothing is awaited")]
 
+mod answer_form;
+mod answer_teller;
 mod catalog;
 mod chat;
 mod chat_body;
 mod chat_request;
+mod chat_teller;
 mod content;
-mod event_stream;
+pub(crate) mod event_stream;
 mod failure;
-mod follower;
+pub(crate) mod follower;
 mod gate;
 mod parameters;
 mod response_body;
 mod response_record;
 mod response_request;
 mod response_story;
+mod response_teller;
 mod responses;
-mod waits;
+mod run_stream;
+pub(crate) mod waits;
 
 use std::sync::Arc;
 

@@ -133,6 +133,7 @@ impl Workbench {
             plan: is_given.then_some(plan),
             plan_first: is_planned_again && self.is_plan_first(run),
             repeated: Some(Arc::new(repeated)),
+            schema: None,
         };
         Ok(Repetition { new, verdicts, new_files: if is_planned_again { Vec::new() } else { finished.new_files } })
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use updraft_engine::{AgentRecord, Agents, Background, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{AgentRole, EarlierRuns, Goal, Graph, Level, RepeatedRun, RunId, RunMode, RunSettings as Rules};
@@ -31,6 +32,8 @@ pub struct NewGoal {
     pub repeated: Option<Arc<RepeatedRun>>,
     /// Models that the user named for steps of the plan.
     pub models: Vec<String>,
+    /// JSON Schema of the answer, instead of that of the agent which works alone.
+    pub schema: Option<Value>,
 }
 
 impl Workbench {
@@ -46,6 +49,9 @@ impl Workbench {
         let mut agents = self.agents(kit)?.clone();
         self.tell_left_out(&agents);
         agents.change_rules(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
+        if let (RunMode::Agent(name), Some(schema)) = (&new.goal.mode, &new.schema) {
+            agents.set_schema(name, schema.clone());
+        }
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use updraft_run::{RunId, TokenUsage};
 
+use super::answer_form::AnswerForm;
+
 /// What is the same in all chunks of a completion.
 #[derive(Clone, Debug)]
 pub(super) struct ChatHead {
@@ -13,6 +15,8 @@ pub(super) struct ChatHead {
     pub(super) model: String,
     /// Whether chunks say something about usage: null in all but the last.
     pub(super) with_usage: bool,
+    /// The form of its content.
+    pub(super) form: AnswerForm,
 }
 
 impl ChatHead {

@@ -2,17 +2,20 @@
 
 use serde_json::Value;
 
+use super::answer_form::AnswerForm;
 use super::content::SentConversation;
 use super::failure::OpenAiFailure;
 use super::parameters;
 
 /// What a client asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChatRequest {
     pub(super) model: String,
     pub(super) stream: bool,
     /// Whether a stream ends with a chunk about usage.
     pub(super) with_usage: bool,
+    /// The form of the answer.
+    pub(super) form: AnswerForm,
     pub(super) conversation: SentConversation,
 }
 
@@ -23,6 +26,7 @@ impl ChatRequest {
         let mut request = Self {
             model: parameters::text(body, "model")?.unwrap_or_default().to_owned(),
             stream: parameters::switch(body, "stream")?,
+            form: AnswerForm::of_chat(body)?,
             ..Self::default()
         };
         let options = &body["stream_options"];

@@ -9,16 +9,16 @@ use futures_util::stream::unfold;
 use serde_json::Value;
 
 /// What a silent connection is told: a comment.
-pub(super) const STILL_HERE: Bytes = Bytes::from_static(b":\n\n");
+pub(crate) const STILL_HERE: Bytes = Bytes::from_static(b":\n\n");
 
 /// Makes the frames of a stream, one after the other.
-pub(super) trait FrameSource: Send + 'static {
+pub(crate) trait FrameSource: Send + 'static {
     /// The next frames; `None` when the stream is over.
     fn frames(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
 /// The stream as a response.
-pub(super) fn response(source: impl FrameSource) -> Response {
+pub(crate) fn response(source: impl FrameSource) -> Response {
     let stream = unfold(source, |mut source| async move {
         let frames = source.frames().await?;
         Some((Ok::<Bytes, Infallible>(frames), source))
@@ -28,11 +28,11 @@ pub(super) fn response(source: impl FrameSource) -> Response {
 }
 
 /// A frame with data only.
-pub(super) fn data(value: &Value) -> String {
+pub(crate) fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
 
 /// A frame with the name of its event, which is the `type` of the data.
-pub(super) fn event(value: &Value) -> String {
+pub(crate) fn event(value: &Value) -> String {
     format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default())
 }

@@ -3,36 +3,52 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use updraft_run::RunId;
 use updraft_workbench::Fault;
-use updraft_workbench::service::{LiveRuns, MomentReader, NumberedMoment, RunFeed, RunMoment};
+use updraft_workbench::service::{LiveRuns, LiveText, MomentReader, NumberedMoment, RunFeed, RunMoment};
 
 /// How often a client is told that the server is there while nothing happens.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// The shortest time between two looks at a text that is being written.
+const PAUSE: Duration = Duration::from_millis(30);
 
 /// A run that is followed.
-pub(super) struct RunFollower {
+pub(crate) struct RunFollower {
     runs: LiveRuns,
     /// It follows the journal as long as somebody has its receiver.
-    _feed: Arc<RunFeed>,
+    feed: Arc<RunFeed>,
     positions: watch::Receiver<u64>,
     reader: Option<MomentReader>,
+    /// Says that something was written; absent if nobody wants to know before it is in the journal.
+    live: Option<broadcast::Receiver<LiveText>>,
+    /// How much was written when that was last told, and until when it is not looked at again.
+    heard: usize,
+    rests: Instant,
+    /// Whether the journal may have more than was read.
+    has_news: bool,
     stop: CancellationToken,
 }
 
 impl RunFollower {
     /// Follows a run from its start.
-    pub(super) fn new(runs: &LiveRuns, run: &RunId, stop: CancellationToken) -> Result<Self, Fault> {
+    pub(crate) fn new(runs: &LiveRuns, run: &RunId, stop: CancellationToken) -> Result<Self, Fault> {
         let (feed, positions) = runs.watched_feed(run.as_str())?;
         let reader = Some(MomentReader::new(run.clone()));
-        Ok(Self { runs: runs.clone(), _feed: feed, positions, reader, stop })
+        let (live, heard, rests) = (None, 0, Instant::now());
+        Ok(Self { runs: runs.clone(), feed, positions, reader, live, heard, rests, has_news: true, stop })
+    }
+
+    /// The same, and what a model is writing is told if it is probably the answer.
+    pub(crate) fn with_text(mut self) -> Self {
+        self.live = Some(self.feed.live().1);
+        self
     }
 
     /// What happened since this was called last; it may be nothing.
-    pub(super) async fn read(&mut self) -> Result<Vec<NumberedMoment>, Fault> {
+    pub(crate) async fn read(&mut self) -> Result<Vec<NumberedMoment>, Fault> {
         let Some(reader) = self.reader.take() else { return Err(gone()) };
         let (reader, moments) = self.runs.read_on(reader).await?;
         self.reader = Some(reader);
@@ -40,12 +56,12 @@ impl RunFollower {
     }
 
     /// The run as far as it was read.
-    pub(super) fn reader(&self) -> Option<&MomentReader> {
+    pub(crate) fn reader(&self) -> Option<&MomentReader> {
         self.reader.as_ref()
     }
 
     /// What happens next.
-    pub(super) async fn next(&mut self) -> Result<FollowerNews, Fault> {
+    pub(crate) async fn next(&mut self) -> Result<FollowerNews, Fault> {
         let heartbeat = Instant::now() + HEARTBEAT;
         loop {
             // What is written while this reads changes the position again.
@@ -53,20 +69,36 @@ impl RunFollower {
             if position == u64::MAX {
                 return Err(gone());
             }
-            let moments = self.read().await?;
+            let moments = if std::mem::take(&mut self.has_news) { self.read().await? } else { Vec::new() };
             if !moments.is_empty() {
+                self.heard = 0;
                 return Ok(FollowerNews::Moments(moments));
             }
+            if let Some(text) = self.new_text() {
+                return Ok(FollowerNews::Text(text));
+            }
+            let is_written = self.reader.as_ref().is_some_and(|reader| reader.draft().is_some());
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(FollowerNews::ServerStops),
-                changed = self.positions.changed() => changed.map_err(|_| gone())?,
+                changed = self.positions.changed() => {
+                    changed.map_err(|_| gone())?;
+                    self.has_news = true;
+                }
+                () = more(&mut self.live, self.rests), if is_written => self.rests = Instant::now() + PAUSE,
                 () = tokio::time::sleep_until(heartbeat) => return Ok(FollowerNews::Silence),
             }
         }
     }
 
+    /// What a model has written so far of that which is probably the answer, if it has written more.
+    fn new_text(&mut self) -> Option<String> {
+        self.live.as_ref()?;
+        let text = self.feed.text_at(&self.reader.as_ref()?.draft()?.address)?;
+        if std::mem::replace(&mut self.heard, text.len()) == text.len() { None } else { Some(text) }
+    }
+
     /// Waits until the run has come so far, after a position, that a client gets its answer, and passes on what happens.
-    pub(super) async fn until_rest_after(
+    pub(crate) async fn until_rest_after(
         &mut self,
         position: u64,
         mut take: impl FnMut(&NumberedMoment),
@@ -74,7 +106,7 @@ impl RunFollower {
         loop {
             let moments = match self.next().await? {
                 FollowerNews::Moments(moments) => moments,
-                FollowerNews::Silence => continue,
+                FollowerNews::Text(_) | FollowerNews::Silence => continue,
                 FollowerNews::ServerStops => {
                     return Err(Fault::failed("the server is stopping; the run continues when it is back"));
                 }
@@ -90,13 +122,25 @@ impl RunFollower {
 }
 
 /// What whoever follows a run is told.
-pub(super) enum FollowerNews {
+pub(crate) enum FollowerNews {
     /// It went on.
     Moments(Vec<NumberedMoment>),
+    /// A model is writing what is probably the answer: its text so far.
+    Text(String),
     /// Nothing happened for a while.
     Silence,
     /// The server stops.
     ServerStops,
+}
+
+/// Waits until something was written, but not before a moment. What is lost is no loss: the text is read as a whole.
+async fn more(live: &mut Option<broadcast::Receiver<LiveText>>, moment: Instant) {
+    let Some(live) = live else { return std::future::pending().await };
+    tokio::time::sleep_until(moment).await;
+    match live.recv().await {
+        Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+        Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+    }
 }
 
 fn gone() -> Fault {
@@ -104,15 +148,19 @@ fn gone() -> Fault {
 }
 
 /// Whether a client that waits gets its answer here: the run has ended, or needs somebody.
-pub(super) fn is_rest(moment: &RunMoment) -> bool {
+pub(crate) fn is_rest(moment: &RunMoment) -> bool {
     match moment {
         RunMoment::Ends { .. } | RunMoment::Asks(_) | RunMoment::Rests(_) => true,
-        RunMoment::Progress(_) | RunMoment::Continues => false,
+        RunMoment::Progress(_)
+        | RunMoment::Continues
+        | RunMoment::Writes(_)
+        | RunMoment::Written { .. }
+        | RunMoment::BreaksOff => false,
     }
 }
 
 /// Cancels a run when the client that waits for it goes away.
-pub(super) struct ClientGuard {
+pub(crate) struct ClientGuard {
     runs: LiveRuns,
     run: RunId,
     is_armed: bool,
@@ -120,12 +168,12 @@ pub(super) struct ClientGuard {
 
 impl ClientGuard {
     /// A guard that is armed unless the run is to outlive its client.
-    pub(super) fn new(runs: &LiveRuns, run: &RunId, outlives: bool) -> Self {
+    pub(crate) fn new(runs: &LiveRuns, run: &RunId, outlives: bool) -> Self {
         Self { runs: runs.clone(), run: run.clone(), is_armed: !outlives }
     }
 
     /// The client has its answer.
-    pub(super) fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         self.is_armed = false;
     }
 }

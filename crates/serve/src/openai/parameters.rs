@@ -36,18 +36,6 @@ pub(super) fn check(request: &Value) -> Result<(), OpenAiFailure> {
     if !matches!(request["n"].as_u64(), None | Some(1)) {
         return Err(OpenAiFailure::unsupported("n", "one answer is given; leave `n` out"));
     }
-    for (name, format) in
-        [("response_format", &request["response_format"]), ("text.format", &request["text"]["format"])]
-    {
-        if !matches!(format["type"].as_str(), None | Some("text")) {
-            return Err(OpenAiFailure::unsupported(
-                name,
-                format!(
-                    "`{name}` is not taken: the form of an answer is a setting of the agent (`schema:` in its file)"
-                ),
-            ));
-        }
-    }
     let spoken = request["modalities"].as_array().is_some_and(|all| all.iter().any(|one| one != "text"));
     if spoken { Err(OpenAiFailure::unsupported("modalities", "answers are text")) } else { Ok(()) }
 }
@@ -86,8 +74,7 @@ mod tests {
             (json!({ "tools": [{ "type": "function" }] }), "tools"),
             (json!({ "n": 2 }), "n"),
             (json!({ "logprobs": true }), "logprobs"),
-            (json!({ "response_format": { "type": "json_object" } }), "response_format"),
-            (json!({ "text": { "format": { "type": "json_schema" } } }), "text.format"),
+            (json!({ "stop": ["x"] }), "stop"),
             (json!({ "modalities": ["text", "audio"] }), "modalities"),
         ];
         for (request, param) in wrong {

@@ -81,7 +81,7 @@ pub(super) fn body(record: &ResponseRecord, progress: &ResponseProgress) -> Valu
         // Every run is in the journal.
         "store": true,
         "temperature": 1.0,
-        "text": { "format": { "type": "text" } },
+        "text": { "format": record.format.clone().unwrap_or_else(|| json!({ "type": "text" })) },
         "tool_choice": "auto",
         "tools": [],
         "top_logprobs": 0,
@@ -99,13 +99,32 @@ pub(super) fn body(record: &ResponseRecord, progress: &ResponseProgress) -> Valu
     })
 }
 
-/// A message of the assistant; without a text, it has just begun.
-pub(super) fn message(id: &str, text: Option<&str>) -> Value {
-    let (status, content) = match text {
-        Some(text) => ("completed", vec![output_text(text)]),
-        None => ("in_progress", Vec::new()),
+/// How a message ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MessageEnd {
+    /// It has just begun.
+    Open,
+    /// It is what the run answers or asks.
+    Answer,
+    /// It was said on the way.
+    Remark,
+    /// It broke off.
+    Broken,
+}
+
+/// A message of the assistant.
+pub(super) fn message(id: &str, text: &str, how: MessageEnd) -> Value {
+    let status = match how {
+        MessageEnd::Open => "in_progress",
+        MessageEnd::Answer | MessageEnd::Remark => "completed",
+        MessageEnd::Broken => "incomplete",
     };
-    json!({ "id": id, "type": "message", "role": "assistant", "status": status, "content": content })
+    let content = if how == MessageEnd::Open { Vec::new() } else { vec![output_text(text)] };
+    let mut item = json!({ "id": id, "type": "message", "role": "assistant", "status": status, "content": content });
+    if how == MessageEnd::Remark {
+        item["phase"] = "commentary".into();
+    }
+    item
 }
 
 /// The text of a message.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use updraft_run::RunId;
 use updraft_workbench::service::LiveRuns;
 
+use super::answer_form::AnswerForm;
 use super::failure::OpenAiFailure;
 
 /// The name under which records are kept.
@@ -30,6 +31,9 @@ pub(super) struct ResponseRecord {
     pub(super) metadata: Map<String, Value>,
     /// The items of the input, with ids.
     pub(super) input: Vec<Value>,
+    /// The form of the answer, as it was sent; absent for text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) format: Option<Value>,
 }
 
 impl ResponseRecord {
@@ -39,6 +43,12 @@ impl ResponseRecord {
             0 => format!("resp_{}", self.run),
             after => format!("resp_{}_{after}", self.run),
         }
+    }
+
+    /// The form of the answer.
+    pub(super) fn form(&self) -> AnswerForm {
+        // It was read when the request came.
+        self.format.as_ref().and_then(|format| AnswerForm::of_response(format).ok()).unwrap_or_default()
     }
 
     /// Keeps it. When this returns, it is on disk.

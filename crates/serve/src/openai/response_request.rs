@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::answer_form::AnswerForm;
 use super::content::SentConversation;
 use super::failure::OpenAiFailure;
 use super::parameters;
@@ -22,6 +23,9 @@ pub(super) struct ResponseRequest {
     pub(super) background: bool,
     pub(super) stream: bool,
     pub(super) metadata: Map<String, Value>,
+    /// The form of the answer, and as it was sent.
+    pub(super) form: AnswerForm,
+    pub(super) format: Option<Value>,
     pub(super) conversation: SentConversation,
     /// Decisions about calls of the run that is continued.
     pub(super) decisions: Vec<WaitReply>,
@@ -41,6 +45,8 @@ impl ResponseRequest {
             background: parameters::switch(body, "background")?,
             stream: parameters::switch(body, "stream")?,
             metadata: metadata(&body["metadata"])?,
+            form: AnswerForm::of_response(&body["text"]["format"])?,
+            format: body["text"].get("format").filter(|format| !format.is_null()).cloned(),
             ..Self::default()
         };
         match &body["input"] {

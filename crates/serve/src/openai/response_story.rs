@@ -1,18 +1,21 @@
 //! A run told as a response: each moment of the run becomes events, which are numbered from 0.
 //!
 //! The events depend on the journal and the kept request alone. Read again, they are the same with the same numbers, so
-//! a number names a place in the journal, for every process that reads it.
+//! a number names a place in the journal, for every process that reads it. The pieces of an answer that is still being
+//! written have the numbers that they will have once it is in the journal. If it never gets there, what comes next has a
+//! number from which on none of these pieces can be, whether they were told or not.
 
 use serde_json::{Value, json};
 use updraft_run::{Status, TokenUsage};
 use updraft_workbench::service::{NumberedMoment, RunMoment};
 
-use super::response_body::{self, ResponseProgress, ResponseState};
+use super::answer_teller::{AnswerTeller, pieces};
+use super::response_body::{self, MessageEnd, ResponseProgress, ResponseState};
 use super::response_record::ResponseRecord;
 use super::waits;
 
-/// About how many bytes of an answer one event has.
-const PIECE: usize = 160;
+/// After an answer that broke off, numbers go on at the next multiple of this: more than an answer has pieces.
+const STRIDE: u64 = 1_000_000;
 
 /// A response as far as it was told.
 pub(super) struct ResponseStory {
@@ -20,6 +23,9 @@ pub(super) struct ResponseStory {
     progress: ResponseProgress,
     /// The lines of the progress that is being told.
     lines: Option<Vec<String>>,
+    /// The answer that is being told, and the id of its message once that has begun.
+    answer: AnswerTeller,
+    message: Option<String>,
     /// Where the page is.
     origin: String,
     /// The number of the next event.
@@ -33,7 +39,16 @@ impl ResponseStory {
         let state = if record.background { ResponseState::Queued } else { ResponseState::InProgress };
         let usage = TokenUsage::default();
         let progress = ResponseProgress { state, completed: None, error: None, output: Vec::new(), usage };
-        let mut story = Self { record, progress, lines: None, origin: origin.to_owned(), next: 0, events: Vec::new() };
+        let mut story = Self {
+            record,
+            progress,
+            lines: None,
+            answer: AnswerTeller::default(),
+            message: None,
+            origin: origin.to_owned(),
+            next: 0,
+            events: Vec::new(),
+        };
         story.tell_state("response.created");
         if state == ResponseState::Queued {
             story.tell_state("response.queued");
@@ -63,6 +78,12 @@ impl ResponseStory {
         self.progress.state
     }
 
+    /// Tells more of what is probably the answer: what a model has written of it so far.
+    pub(super) fn hear(&mut self, text: &str) {
+        let new = self.answer.hear(text);
+        self.say(&new);
+    }
+
     /// Tells what a moment means.
     pub(super) fn take(&mut self, moment: &NumberedMoment) {
         if moment.position <= self.record.after {
@@ -71,7 +92,19 @@ impl ResponseStory {
         self.progress.usage = moment.usage.clone();
         let seconds = moment.at.0.div_euclid(1_000);
         match &moment.moment {
-            RunMoment::Progress(line) => self.line(line),
+            RunMoment::Progress(line) => {
+                self.end_remark();
+                self.line(line);
+            }
+            RunMoment::Writes(draft) => {
+                self.end_remark();
+                self.answer.begin(draft);
+            }
+            RunMoment::Written { text, .. } => {
+                let new = self.answer.complete(text);
+                self.say(&new);
+            }
+            RunMoment::BreaksOff => self.break_off(),
             RunMoment::Continues => {
                 // The answer with which a response begins.
                 if self.progress.state == ResponseState::Incomplete {
@@ -80,7 +113,6 @@ impl ResponseStory {
                 }
             }
             RunMoment::Asks(asked) => {
-                self.end_lines();
                 self.message(&waits::asked(&self.record.run, asked, &self.origin));
                 for wait in asked.iter().filter(|wait| wait.is_approval) {
                     let item = response_body::approval(wait);
@@ -89,15 +121,11 @@ impl ResponseStory {
                 self.rest(ResponseState::Incomplete, seconds, "response.incomplete");
             }
             RunMoment::Rests(why) => {
-                self.end_lines();
                 self.message(&waits::stopped(&self.record.run, why, &self.origin));
                 self.rest(ResponseState::Incomplete, seconds, "response.incomplete");
             }
             RunMoment::Ends { status, answer, why } => {
-                self.end_lines();
-                if !answer.trim().is_empty() {
-                    self.message(answer);
-                }
+                self.finish(&self.record.form().told(answer));
                 let (state, event) = match status {
                     Status::Done | Status::Unproved => (ResponseState::Completed, "response.completed"),
                     Status::Cancelled => (ResponseState::Cancelled, "response.incomplete"),
@@ -142,27 +170,78 @@ impl ResponseStory {
         self.progress.output.push(whole.clone());
     }
 
+    /// A message that is there at once.
     fn message(&mut self, text: &str) {
-        let (index, id) = (self.progress.output.len(), self.item_id("msg"));
-        let place = || json!({ "item_id": id, "output_index": index, "content_index": 0 });
-        let with = |more: Value| {
-            let mut event = place();
-            if let (Value::Object(event), Value::Object(more)) = (&mut event, more) {
-                event.extend(more);
+        self.end_remark();
+        self.say(&pieces(text));
+        self.end_message(text, MessageEnd::Answer);
+    }
+
+    /// The rest of the answer, or all of it in a message of its own if something else was told before.
+    fn finish(&mut self, answer: &str) {
+        let rest = self.answer.rest(answer).filter(|_| self.message.is_some());
+        match rest {
+            Some(rest) => {
+                self.say(&rest);
+                self.end_message(answer, MessageEnd::Answer);
             }
-            event
-        };
-        let begun = response_body::message(&id, None);
-        self.tell("response.output_item.added", json!({ "output_index": index, "item": begun }));
-        self.tell("response.content_part.added", with(json!({ "part": response_body::output_text("") })));
-        for piece in pieces(text) {
-            self.tell("response.output_text.delta", with(json!({ "delta": piece, "logprobs": [] })));
+            None if answer.trim().is_empty() => {
+                self.end_remark();
+                self.end_lines();
+            }
+            None => self.message(answer),
         }
-        self.tell("response.output_text.done", with(json!({ "text": text, "logprobs": [] })));
-        self.tell("response.content_part.done", with(json!({ "part": response_body::output_text(text) })));
-        let whole = response_body::message(&id, Some(text));
+    }
+
+    /// More of a message, which begins with that.
+    fn say<T: AsRef<str>>(&mut self, pieces: &[T]) {
+        for piece in pieces {
+            if self.message.is_none() {
+                self.end_lines();
+                let (index, id) = (self.progress.output.len(), self.item_id("msg"));
+                let begun = response_body::message(&id, "", MessageEnd::Open);
+                self.tell("response.output_item.added", json!({ "output_index": index, "item": begun }));
+                self.message = Some(id);
+                self.tell_text("response.content_part.added", json!({ "part": response_body::output_text("") }));
+            }
+            self.tell_text("response.output_text.delta", json!({ "delta": piece.as_ref(), "logprobs": [] }));
+        }
+    }
+
+    /// An event about the text of the message.
+    fn tell_text(&mut self, kind: &str, mut event: Value) {
+        event["item_id"] = self.message.as_deref().into();
+        event["output_index"] = self.progress.output.len().into();
+        event["content_index"] = 0.into();
+        self.tell(kind, event);
+    }
+
+    /// What was told was said on the way and is not the answer.
+    fn end_remark(&mut self) {
+        let told = std::mem::take(&mut self.answer);
+        if self.message.is_some() {
+            self.end_message(told.told(), MessageEnd::Remark);
+        }
+    }
+
+    /// The answer that was being written is void. Whoever reads the journal later knows nothing of its message.
+    fn break_off(&mut self) {
+        let told = std::mem::take(&mut self.answer);
+        if self.message.is_some() {
+            self.end_message(told.told(), MessageEnd::Broken);
+            self.progress.output.pop();
+        }
+        self.next = (self.next / STRIDE + 1) * STRIDE;
+    }
+
+    fn end_message(&mut self, text: &str, how: MessageEnd) {
+        self.tell_text("response.output_text.done", json!({ "text": text, "logprobs": [] }));
+        self.tell_text("response.content_part.done", json!({ "part": response_body::output_text(text) }));
+        let id = self.message.take().unwrap_or_default();
+        let (index, whole) = (self.progress.output.len(), response_body::message(&id, text, how));
         self.tell("response.output_item.done", json!({ "output_index": index, "item": whole }));
         self.progress.output.push(whole);
+        self.answer = AnswerTeller::default();
     }
 
     /// A line of progress, as a part of a summary.
@@ -196,97 +275,6 @@ impl ResponseStory {
     }
 }
 
-/// A text in pieces that end after a space or a line, if there is one.
-pub(super) fn pieces(text: &str) -> Vec<&str> {
-    let (mut rest, mut pieces) = (text, Vec::new());
-    while rest.len() > PIECE {
-        let end = rest.floor_char_boundary(PIECE);
-        let end = rest[..end].rfind([' ', '\n']).map_or(end, |at| at + 1);
-        let (piece, after) = rest.split_at(end);
-        pieces.push(piece);
-        rest = after;
-    }
-    if !rest.is_empty() {
-        pieces.push(rest);
-    }
-    pieces
-}
-
 #[cfg(test)]
-mod tests {
-    use updraft_run::{RunId, Timestamp};
-
-    use super::*;
-
-    fn story() -> ResponseStory {
-        let record = ResponseRecord {
-            run: RunId::from_bits([7; 10]),
-            after: 0,
-            created: 1,
-            model: "updraft".into(),
-            instructions: None,
-            previous: None,
-            background: true,
-            metadata: serde_json::Map::new(),
-            input: Vec::new(),
-        };
-        ResponseStory::new(record, "http://127.0.0.1:7717")
-    }
-
-    fn at(position: u64, moment: RunMoment) -> NumberedMoment {
-        NumberedMoment { position, at: Timestamp(5_000), usage: TokenUsage::default(), moment }
-    }
-
-    fn ends(status: Status, answer: &str) -> RunMoment {
-        RunMoment::Ends { status, answer: answer.to_owned(), why: "why".to_owned() }
-    }
-
-    #[test]
-    fn events_are_numbered_without_gaps_and_end_with_the_whole() {
-        let mut told = story();
-        told.take(&at(3, RunMoment::Progress("planned: 2 steps".into())));
-        told.take(&at(5, RunMoment::Progress("a (coder) begins".into())));
-        told.take(&at(9, ends(Status::Done, "A loom.")));
-        let events = told.drain();
-        let numbers: Vec<u64> = events.iter().filter_map(|event| event["sequence_number"].as_u64()).collect();
-        assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
-        let kinds: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
-        assert_eq!(
-            kinds[..4],
-            ["response.created", "response.queued", "response.in_progress", "response.output_item.added"]
-        );
-        let last = events.last().unwrap();
-        assert_eq!((last["type"].as_str(), &last["response"]), (Some("response.completed"), &told.body()));
-        let body = told.body();
-        assert_eq!(body["output"][0]["summary"][1]["text"], "a (coder) begins");
-        assert_eq!(
-            (&body["output"][1]["content"][0]["text"], &body["status"]),
-            (&"A loom.".into(), &"completed".into())
-        );
-    }
-
-    #[test]
-    fn a_run_that_ends_otherwise_says_so() {
-        for (status, word, event) in [
-            (Status::Failed, "failed", "response.failed"),
-            (Status::NotDone, "failed", "response.failed"),
-            (Status::Cancelled, "cancelled", "response.incomplete"),
-            (Status::Unproved, "completed", "response.completed"),
-        ] {
-            let mut told = story();
-            told.take(&at(3, ends(status, "")));
-            let body = told.body();
-            assert_eq!((body["status"].as_str(), body["error"].is_object()), (Some(word), word == "failed"));
-            assert_eq!(told.drain().last().unwrap()["type"], event);
-        }
-    }
-
-    #[test]
-    fn pieces_join_to_the_text_again() {
-        for text in ["", "short", &"word ".repeat(200), &"ä".repeat(500), "a\nb"] {
-            let pieces = pieces(text);
-            assert_eq!(pieces.concat(), *text);
-            assert!(pieces.iter().all(|piece| !piece.is_empty() && piece.len() <= PIECE));
-        }
-    }
-}
+#[path = "response_story_tests.rs"]
+mod tests;

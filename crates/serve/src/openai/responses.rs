@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Bytes;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::Response;
 use serde::Deserialize;
@@ -14,13 +13,14 @@ use updraft_workbench::time_format;
 
 use super::OpenAiState;
 use super::catalog;
-use super::event_stream::{self, FrameSource, STILL_HERE};
 use super::failure::{OpenAiFailure, json_body, read_json};
-use super::follower::{ClientGuard, FollowerNews, RunFollower, is_rest};
+use super::follower::{ClientGuard, RunFollower};
 use super::response_body::ResponseState;
 use super::response_record::ResponseRecord;
 use super::response_request::ResponseRequest;
 use super::response_story::ResponseStory;
+use super::response_teller::ResponseTeller;
+use super::run_stream::{self, StreamedRun};
 use super::waits::WaitReply;
 use crate::bearer::ApiCaller;
 
@@ -36,14 +36,11 @@ pub(super) async fn create(
 ) -> Result<Response, OpenAiFailure> {
     let request = ResponseRequest::read(&read_json(request).await?)?;
     let is_streamed = request.stream;
-    let record = begin(&state, request, &caller).await?;
-    let runs = &state.service.runs;
-    let mut guard = ClientGuard::new(runs, &record.run, record.background);
+    let (record, mut guard) = begin(&state, request, &caller).await?;
     if is_streamed {
-        let source = ResponseStream::open(&state, record, caller, None, guard)?;
-        return Ok(event_stream::response(source));
+        return streamed(state, record, caller, None, guard);
     }
-    let mut follower = RunFollower::new(runs, &record.run, state.stop.clone())?;
+    let mut follower = RunFollower::new(&state.service.runs, &record.run, state.stop.clone())?;
     let mut story = ResponseStory::new(record.clone(), &state.origin);
     if record.background {
         for moment in follower.read().await? {
@@ -56,12 +53,26 @@ pub(super) async fn create(
     Ok(json_body(&story.body()))
 }
 
-/// Has the request done by a run: the one that waits for this answer, or a new one.
+/// Streams a response from an event on.
+fn streamed(
+    state: Arc<OpenAiState>,
+    record: ResponseRecord,
+    caller: ApiCaller,
+    known: Option<u64>,
+    guard: ClientGuard,
+) -> Result<Response, OpenAiFailure> {
+    let of = StreamedRun { run: record.run.clone(), after: record.after, caller, guard };
+    let teller = ResponseTeller::new(ResponseStory::new(record, &state.origin), known);
+    run_stream::response(state, of, teller)
+}
+
+/// Has the request done by a run: the one that waits for this answer, or a new one. Unless it is in the background, the run
+/// is cancelled when the guard is dropped.
 async fn begin(
     state: &OpenAiState,
     request: ResponseRequest,
     caller: &ApiCaller,
-) -> Result<ResponseRecord, OpenAiFailure> {
+) -> Result<(ResponseRecord, ClientGuard), OpenAiFailure> {
     let runs = &state.service.runs;
     let before = request.previous.as_deref().map(|id| ResponseRecord::find(runs, id)).transpose()?;
     let model = match (request.model.as_str(), &before) {
@@ -77,6 +88,7 @@ async fn begin(
         },
         None => (ordered(state, &request, agent, None).await?, 0),
     };
+    let guard = ClientGuard::new(runs, &run, request.background);
     let mut record = ResponseRecord {
         run,
         after,
@@ -87,10 +99,11 @@ async fn begin(
         background: request.background,
         metadata: request.metadata.clone(),
         input: Vec::new(),
+        format: request.format.clone(),
     };
     record.input = request.kept_items(&record.id());
     record.keep(runs).await?;
-    Ok(record)
+    Ok((record, guard))
 }
 
 /// A new run for a request.
@@ -105,7 +118,9 @@ async fn ordered(
         return Err(OpenAiFailure::invalid("input", message));
     }
     let (last, sent) = request.conversation.clone().split("input")?;
-    let instructions: Vec<String> = request.instructions.iter().chain(&sent.instructions).cloned().collect();
+    let schema = request.form.schema_for(agent.as_deref(), "text.format")?;
+    let instructions = request.instructions.iter().chain(&sent.instructions).cloned();
+    let instructions: Vec<String> = instructions.chain(request.form.instruction()).collect();
     let order = ProgramOrder {
         goal: last.content,
         instructions: instructions.join("\n\n"),
@@ -113,6 +128,7 @@ async fn ordered(
         earlier: sent.messages,
         pictures: sent.pictures,
         follows,
+        schema,
     };
     Ok(state.service.runs.order_for_program(order).await?)
 }
@@ -169,7 +185,7 @@ pub(super) async fn show(
         return Ok(json_body(&told(&state, record).await?.body()));
     }
     let guard = ClientGuard::new(&state.service.runs, &record.run, true);
-    Ok(event_stream::response(ResponseStream::open(&state, record, caller, query.starting_after, guard)?))
+    streamed(state, record, caller, query.starting_after, guard)
 }
 
 /// A response up to now.
@@ -239,85 +255,4 @@ pub(super) async fn input_items(
     let id_of = |item: Option<&Value>| item.and_then(|item| item["id"].as_str()).unwrap_or_default().to_owned();
     Ok(json_body(&json!({ "object": "list", "first_id": id_of(items.first()), "last_id": id_of(items.last()),
                           "has_more": has_more, "data": items })))
-}
-
-/// The events of a response, from a number on.
-struct ResponseStream {
-    state: Arc<OpenAiState>,
-    caller: ApiCaller,
-    follower: RunFollower,
-    story: ResponseStory,
-    /// The response begins after this event of the run.
-    after: u64,
-    /// The number of the last event that the client has.
-    known: Option<u64>,
-    guard: ClientGuard,
-    is_over: bool,
-    has_begun: bool,
-}
-
-impl ResponseStream {
-    fn open(
-        state: &Arc<OpenAiState>,
-        record: ResponseRecord,
-        caller: ApiCaller,
-        known: Option<u64>,
-        guard: ClientGuard,
-    ) -> Result<Self, OpenAiFailure> {
-        let follower = RunFollower::new(&state.service.runs, &record.run, state.stop.clone())?;
-        let after = record.after;
-        let story = ResponseStory::new(record, &state.origin);
-        let state = Arc::clone(state);
-        Ok(Self { state, caller, follower, story, after, known, guard, is_over: false, has_begun: false })
-    }
-
-    /// The events that the client does not have yet, as frames.
-    fn fresh(&mut self) -> String {
-        let known = self.known;
-        let is_fresh = |event: &Value| known.is_none_or(|known| event["sequence_number"].as_u64() > Some(known));
-        self.story.drain().iter().filter(|event| is_fresh(event)).map(event_stream::event).collect()
-    }
-}
-
-impl FrameSource for ResponseStream {
-    async fn frames(&mut self) -> Option<Bytes> {
-        if !self.has_begun {
-            self.has_begun = true;
-            let frames = self.fresh();
-            if !frames.is_empty() {
-                return Some(frames.into());
-            }
-        }
-        while !self.is_over {
-            if !self.state.access.still_knows(&self.caller) {
-                return None;
-            }
-            let moments = match self.follower.next().await {
-                Ok(FollowerNews::Moments(moments)) => moments,
-                Ok(FollowerNews::Silence) => return Some(STILL_HERE),
-                // Whoever comes back gets the rest.
-                Ok(FollowerNews::ServerStops) => return None,
-                Err(fault) => {
-                    self.is_over = true;
-                    let number = self.story.told();
-                    let event = json!({ "type": "error", "code": "server_error", "message": fault.in_one_line(),
-                                        "param": null, "sequence_number": number });
-                    return Some(event_stream::event(&event).into());
-                }
-            };
-            for moment in &moments {
-                self.story.take(moment);
-            }
-            let last = moments.last().filter(|last| last.position > self.after);
-            if last.is_some_and(|last| is_rest(&last.moment)) {
-                self.is_over = true;
-                self.guard.disarm();
-            }
-            let frames = self.fresh();
-            if !frames.is_empty() {
-                return Some(frames.into());
-            }
-        }
-        None
-    }
 }

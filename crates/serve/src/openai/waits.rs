@@ -50,7 +50,8 @@ fn marked(run: &RunId, how: &str, origin: &str) -> String {
     format!("{MARK}{run} {how} {origin}/runs/{run}]")
 }
 
-fn question(wait: &PendingQuestion) -> String {
+/// One question, in words.
+pub(crate) fn question(wait: &PendingQuestion) -> String {
     if wait.is_approval {
         let (name, arguments) = (tool(wait), &wait.call["args"]);
         return format!(
@@ -135,7 +136,7 @@ impl WaitReply {
 }
 
 /// Whether a text approves or denies, and what it adds to that.
-fn decision(text: &str) -> Option<(bool, String)> {
+pub(crate) fn decision(text: &str) -> Option<(bool, String)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);

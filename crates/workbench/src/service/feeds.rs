@@ -297,6 +297,11 @@ impl RunFeed {
         (texts.iter().filter(|(_, text)| !text.is_empty()).map(whole).collect(), self.live.subscribe())
     }
 
+    /// The text that a model has written so far to a question.
+    pub fn text_at(&self, question: &EffectAddress) -> Option<String> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(question).cloned()
+    }
+
     fn hear(&self, at: &EffectAddress, delta: &Delta<'_>) {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let (text, kind) = match delta {

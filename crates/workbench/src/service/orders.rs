@@ -31,7 +31,7 @@ pub enum OrderFace {
 }
 
 impl OrderFace {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             OrderFace::Page => "page",
             OrderFace::Api => "api",

@@ -5,6 +5,7 @@
 //! is lost or made twice by a crash. One that was delivered just before a crash is delivered again, with the same id.
 
 use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use updraft_run::{Effect, Event, RunId, Timestamp};
 
 use super::runs::LiveRuns;
 use crate::fault::{Fault, blocking};
+use crate::folders;
 use crate::settings::{WebhookEndpoint, WebhookEvent};
 use crate::time_format;
 
@@ -25,6 +27,8 @@ const SINCE: &str = "since";
 /// States of runs that nothing was written about for this long are removed, and most of them that are kept.
 const KEPT_FOR: Duration = Duration::from_hours(90 * 24);
 const MOST_KEPT: usize = 100_000;
+/// How often a server looks whether another one still sends.
+const LOOK: Duration = Duration::from_secs(1);
 /// Most characters of an answer in a message.
 const ANSWER: usize = 8_000;
 
@@ -61,6 +65,12 @@ pub struct WebhookMessage {
     place: MessagePlace,
 }
 
+/// The right to send the messages of a workspace. One process has it at a time, until it ends.
+#[must_use = "dropping it lets another process send"]
+pub struct OutboxTurn {
+    _lock: Option<File>,
+}
+
 /// What is stored about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct RunOutbox {
@@ -79,6 +89,23 @@ struct StoredMessage {
 }
 
 impl LiveRuns {
+    /// Waits until no other process sends the messages of this workspace.
+    pub async fn outbox_turn(&self) -> Result<OutboxTurn, Fault> {
+        // The lock files are empty and never removed, so that all processes lock the same file.
+        let name = format!("webhooks-{}", &hex(self.workspace())[..32]);
+        let path = self.journal().path().with_file_name("locks").join(name);
+        let file = folders::private_file(&path, OpenOptions::new().write(true));
+        let file = file.map_err(|error| Fault::file("open", &path, &error))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(OutboxTurn { _lock: Some(file) }),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
+                // Some file systems have no locks.
+                Err(TryLockError::Error(_)) => return Ok(OutboxTurn { _lock: None }),
+            }
+        }
+    }
+
     /// The messages for a server.
     pub async fn outbox(&self, endpoint: &WebhookEndpoint) -> Result<WebhookOutbox, Fault> {
         let (journal, workspace) = (self.journal().clone(), self.workspace().to_owned());

@@ -1,5 +1,7 @@
 //! Runs that programs order with everything that belongs to them: a conversation they keep themselves, and pictures.
 
+use serde_json::Value;
+use updraft_lenient::whole_object;
 use updraft_run::{EarlierMessage, Goal, Input, Origins, RunId, RunMode};
 
 use super::runs::{ENTRY_POINT, LiveRuns};
@@ -26,12 +28,19 @@ pub struct ProgramOrder {
     pub pictures: Vec<(String, Vec<u8>)>,
     /// The run that it follows up on.
     pub follows: Option<RunId>,
+    /// JSON Schema of an object that the answer must be. One agent must be named.
+    pub schema: Option<Value>,
+}
+
+/// The object that an answer is, as plain JSON: without the fence or the faults that are forgiven to models.
+pub fn object_in(answer: &str) -> Option<String> {
+    whole_object(answer).map(|object| Value::Object(object).to_string())
 }
 
 impl LiveRuns {
     /// Starts a run for a program. When this returns, the goal is on disk and the run continues in the background.
     pub async fn order_for_program(&self, order: ProgramOrder) -> Result<RunId, Fault> {
-        let ProgramOrder { goal: asked, instructions, agent, earlier, pictures, follows } = order;
+        let ProgramOrder { goal: asked, instructions, agent, earlier, pictures, follows, schema } = order;
         if asked.trim().is_empty() {
             return Err(Fault::usage("the goal is empty; say what you want done"));
         }
@@ -58,7 +67,7 @@ impl LiveRuns {
         let (pictures, bytes) = pictures_of(pictures)?;
         goal.pictures = pictures;
         let id = new_id()?;
-        let new = NewGoal { goal, pictures: bytes, ..NewGoal::default() };
+        let new = NewGoal { goal, pictures: bytes, schema, ..NewGoal::default() };
         self.bench().check(&new, Vec::new())?;
         let handle = Box::pin(self.bench().start(id.clone(), new)).await?;
         self.drive_on(handle, None);

@@ -47,11 +47,20 @@ impl LiveRuns {
             None => (Change::Set(text.clone()), text.clone()),
         };
         let scope = format!("{SCOPE}{}", self.workspace());
-        let stored = self.journal().change_stored(&scope, key, first).await?;
+        let known = self.journal().change_stored(&scope, key, first).await?;
         let stored: StoredRequest =
-            serde_json::from_str(&stored).map_err(|error| Fault::failed(format!("a key cannot be read: {error}")))?;
+            serde_json::from_str(&known).map_err(|error| Fault::failed(format!("a key cannot be read: {error}")))?;
         if stored.request != request {
-            return Ok(KeyedRun::OtherRequest);
+            if self.journal().head(&stored.run).is_ok() {
+                return Ok(KeyedRun::OtherRequest);
+            }
+            // Nothing came of the other request, because it was refused: the one that is right now has the key.
+            let text = serde_json::to_string(&new).map_err(|error| Fault::failed(error.to_string()))?;
+            let instead = move |now: Option<StoredValue>| match now {
+                Some(now) if now.value != known => (Change::Nothing, KeyedRun::OtherRequest),
+                _ => (Change::Set(text.clone()), KeyedRun::ToStart(new.run.clone())),
+            };
+            return Ok(self.journal().change_stored(&scope, key, instead).await?);
         }
         if stored.run == new.run {
             self.journal().sweep_stored(&scope, KEPT_FOR, MOST_KEPT).await?;
