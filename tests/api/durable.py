@@ -86,6 +86,13 @@ def keys(world):
     world.kill()
     world.start()
     assert world.run(goal, headers=key) == first
+    # A request that was refused has not used its key up.
+    fresh = {"Idempotency-Key": "order-4"}
+    refused = world.send("POST", "/runs", {**goal, "agent": "nobody"}, headers=fresh)
+    assert refused.status == 409, refused.body
+    mended = world.run(goal, headers=fresh)
+    assert world.run(goal, headers=fresh) == mended
+    assert world.send("POST", "/runs", {**goal, "agent": "nobody"}, headers=fresh).status == 422
     other = world.send("POST", "/runs", {"goal": "Paint something else"}, headers=key)
     assert other.status == 422 and is_problem(other), (other.status, other.body)
     user = world.user("steer")
@@ -133,12 +140,12 @@ def webhooks(world, port):
     """A receiver that is down for a while gets each message once, in order and signed, over kill -9 of the server."""
     expected = []
 
-    def paint():
-        run = world.run({"goal": "Paint it", "agent": "clarification"})
-        waits = world.until(run, "waiting")["waits"]
+    def paint(by=world):
+        run = by.run({"goal": "Paint it", "agent": "clarification"})
+        waits = by.until(run, "waiting")["waits"]
         expected.append(("run.needs_person", run))
-        world.send("POST", f"/runs/{run}/answer", {"question": waits[0]["id"], "text": "red"})
-        world.until(run, "done")
+        by.send("POST", f"/runs/{run}/answer", {"question": waits[0]["id"], "text": "red"})
+        by.until(run, "done")
         expected.append(("run.ended", run))
 
     # The receiver is down, the server is killed twice, and the receiver refuses at first.
@@ -146,8 +153,9 @@ def webhooks(world, port):
     world.kill()
     world.start()
     paint()
-    hook = world.send("GET", "/webhooks").json()[0]
-    assert hook["waiting"] > 0 and hook["last_failure"], hook
+    # All that wait are counted, also those behind the first.
+    hook = until(lambda: [hook for hook in world.send("GET", "/webhooks").json() if hook["waiting"] == 4])[0]
+    assert hook["sends"] and hook["last_failure"], hook
     world.kill()
     taken = []
     up = receiver(port, taken, refusals=2)
@@ -165,6 +173,17 @@ def webhooks(world, port):
     world.start()
     paint()
     until(lambda: len(taken) >= 8)
+    # Of two servers one sends, and the other when the first is gone.
+    second = world.beside().start()
+    assert [by.send("GET", "/webhooks").json()[0]["sends"] for by in (world, second)] == [True, False]
+    paint(second)
+    paint()
+    until(lambda: len(taken) >= 12)
+    until(lambda: world.send("GET", "/webhooks").json()[0]["waiting"] == 0)
+    world.kill()
+    paint(second)
+    until(lambda: len(taken) >= 14)
+    second.close()
     up.shutdown()
     up.server_close()
     assert [(body["type"], body["data"]["run"]) for _, body in taken] == expected, (taken, expected)
@@ -176,7 +195,7 @@ def webhooks(world, port):
 
 def until(is_so):
     for _ in range(SECONDS * 20):
-        if is_so():
-            return
+        if found := is_so():
+            return found
         time.sleep(0.05)
     raise AssertionError("it did not happen in time")

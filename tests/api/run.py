@@ -16,6 +16,8 @@ from pathlib import Path
 import durable
 import hostile
 import operations
+import recurring
+import sockets
 from world import World
 
 HERE = Path(__file__).resolve().parent
@@ -45,7 +47,8 @@ def main():
         sys.exit(__doc__)
     updraft, python = str(Path(sys.argv[1]).resolve()), sys.argv[2] if len(sys.argv) == 3 else None
     port = free_port()
-    parts = [("operations", operations.check, {}), ("hostile requests", hostile.check, {}), ("streams", durable.stream, {}), ("keys", durable.keys, {}),
+    parts = [("operations", operations.check, {}), ("hostile requests", hostile.check, {}), ("streams", durable.stream, {}),
+             ("sockets", sockets.check, {}), ("recurring", recurring.check, {}), ("keys", durable.keys, {}),
              ("webhooks", lambda world: durable.webhooks(world, port),
               {"settings": durable.settings(port), "environment": {"HOOK_SECRET": durable.SECRET_TEXT}})]
     if python:

@@ -1,5 +1,6 @@
 """A server of ours on a workspace of its own, with a scripted model, and a client of its HTTP API."""
 
+import copy
 import http.client
 import json
 import os
@@ -31,9 +32,10 @@ class Answer:
 class World:
     """A server; `start` and `kill` may be called again and again."""
 
-    def __init__(self, updraft, folder, settings="", environment=None):
+    def __init__(self, updraft, folder, settings="", environment=None, options=()):
         self.updraft, self.folder, self.server, self.port = updraft, Path(folder), None, 0
-        self.home, self.work = self.folder / "home", self.folder / "work"
+        self.options = options
+        self.home, self.work, self.log = self.folder / "home", self.folder / "work", self.folder / "log"
         self.work.mkdir()
         (self.home / "updraft").mkdir(parents=True)
         (self.home / "updraft/config.toml").write_text(settings)
@@ -44,11 +46,11 @@ class World:
 
     def start(self):
         command = [self.updraft, "serve", "--listen", f"127.0.0.1:{self.port}", "--workspace", str(self.work),
-                   "--model", f"scripted/{self.folder / 'script.json'}", "--no-sandbox"]
-        log = open(self.folder / "log", "ab")
+                   "--model", f"scripted/{self.folder / 'script.json'}", "--no-sandbox", *self.options]
+        log = open(self.log, "ab")
         self.server = subprocess.Popen(command, stderr=log, stdout=log, env=self.environment, cwd=self.work)
         for _ in range(SECONDS * 20):
-            said = (self.folder / "log").read_text()
+            said = self.log.read_text()
             if "MCP at" in said.rsplit("\0", 1)[-1]:
                 break
             if self.server.poll() is not None:
@@ -61,11 +63,17 @@ class World:
         self.token = Path(said.split("token: in ")[1].splitlines()[0]).read_text().strip()
         return self
 
+    def beside(self):
+        """Another server of the same workspace."""
+        other = copy.copy(self)
+        other.server, other.port, other.log = None, 0, self.folder / "log of another"
+        return other
+
     def kill(self):
         """As a crash: nothing is said or written any more."""
         self.server.send_signal(signal.SIGKILL)
         self.server.wait()
-        with open(self.folder / "log", "a") as log:
+        with open(self.log, "a") as log:
             log.write("\0")
 
     def memory(self):

@@ -1,18 +1,19 @@
 //! HTTP connections: there is a limit to them all, and until a request has shown the token, each is limited by the
-//! waiting room and may have to leave.
+//! waiting room and may have to leave. A client that takes nothing of what it is sent has to leave too.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::tls::{ServerStream, TlsIdentity};
 use crate::waiting_room::{PATIENCE, WaitingConnection, WaitingRoom};
@@ -26,6 +27,9 @@ const RESERVED: u64 = 256;
 /// Bytes that the system keeps for a client that does not read. Without a limit it is several megabytes.
 #[cfg(unix)]
 const SEND_BUFFER: usize = 128 << 10;
+
+/// How long a client may take nothing of what it is sent. Whatever is made for it is held until then.
+const STALL: Duration = Duration::from_mins(1);
 
 /// A listener whose connections start in the waiting room.
 pub(crate) struct WaitingListener {
@@ -79,7 +83,7 @@ impl Listener for WaitingListener {
         let connection = self.waiting_room.enter();
         let waits = AdmissionDeadline { until: Instant::now() + PATIENCE, leave: Box::pin(connection.must_leave()) };
         let slot = AdmissionSlot(Arc::new(Mutex::new(Some(connection))));
-        let stream = PendingStream { stream, slot, waits: Some(waits), _place: place };
+        let stream = PendingStream { stream, slot, waits: Some(waits), stalls: None, _place: place };
         (ServerStream::new(stream, self.tls.as_ref()), from)
     }
 
@@ -114,6 +118,8 @@ pub(crate) struct PendingStream {
     stream: TcpStream,
     pub(crate) slot: AdmissionSlot,
     waits: Option<AdmissionDeadline>,
+    /// Until when the client must take something, while it takes nothing.
+    stalls: Option<Pin<Box<Sleep>>>,
     /// Counts it among the open connections.
     _place: Option<OwnedSemaphorePermit>,
 }
@@ -147,6 +153,16 @@ impl PendingStream {
         }
         done
     }
+
+    /// Waits until the client takes something, but not for ever.
+    fn or_stall(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stalls = None;
+            return written;
+        }
+        let stalls = self.stalls.get_or_insert_with(|| Box::pin(sleep(STALL)));
+        if stalls.as_mut().poll(cx).is_ready() { Poll::Ready(Err(ErrorKind::TimedOut.into())) } else { written }
+    }
 }
 
 impl AsyncRead for PendingStream {
@@ -161,7 +177,8 @@ impl AsyncWrite for PendingStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.in_time()?;
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.or_leave(cx, written)
+        let written = self.or_leave(cx, written);
+        self.or_stall(cx, written)
     }
 
     fn poll_write_vectored(
@@ -171,7 +188,8 @@ impl AsyncWrite for PendingStream {
     ) -> Poll<io::Result<usize>> {
         self.in_time()?;
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.or_leave(cx, written)
+        let written = self.or_leave(cx, written);
+        self.or_stall(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -184,5 +202,44 @@ impl AsyncWrite for PendingStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const MUCH: usize = 32 << 20;
+
+    /// A connection that was let in, and the client's side of it.
+    async fn connection() -> (PendingStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let stream = listener.accept().await.unwrap().0;
+        let slot = AdmissionSlot(Arc::new(Mutex::new(None)));
+        (PendingStream { stream, slot, waits: None, stalls: None, _place: None }, client)
+    }
+
+    // Time passes at once when nothing else can happen.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_disconnected() {
+        let (mut stream, _client) = connection().await;
+        let (bytes, began) = (vec![0; MUCH], Instant::now());
+        let error = stream.write_all(&bytes).await.unwrap_err();
+        assert!(error.kind() == ErrorKind::TimedOut && began.elapsed() >= STALL, "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_little_at_a_time_is_not() {
+        let (mut stream, mut client) = connection().await;
+        let writing = tokio::spawn(async move { stream.write_all(&vec![0; MUCH]).await });
+        let mut piece = vec![0; 4 << 20];
+        for _ in 0..MUCH / piece.len() {
+            sleep(STALL / 2).await;
+            client.read_exact(&mut piece).await.unwrap();
+        }
+        writing.await.unwrap().unwrap();
     }
 }

@@ -12,6 +12,7 @@
 //! | `copies.rs`, `aftermath.rs` | runs made of other runs; two compared; exported, reviewed, undone, removed |
 //! | `files.rs` | files that programs add |
 //! | `surroundings.rs`, `memory.rs`, `knowledge.rs` | agents, tools, models; what is remembered; files searched |
+//! | `recurring.rs` | schedules and recipes |
 //! | `keys.rs` | requests that may be sent again |
 //! | `server.rs`, `hooks.rs` | the server itself: health, users; webhooks |
 
@@ -28,6 +29,7 @@ mod knowledge;
 mod memory;
 mod plan;
 mod problem;
+mod recurring;
 mod roles;
 mod run_json;
 mod runs;
@@ -108,6 +110,13 @@ pub(crate) fn router(
         .route("/knowledge/search", get(knowledge::search))
         .route("/knowledge/documents", get(knowledge::documents))
         .route("/knowledge/ingestion", get(knowledge::ingestion).post(knowledge::ingest))
+        .route("/schedules", get(recurring::list).post(recurring::add))
+        .route("/schedules/{name}", delete(recurring::remove))
+        .route("/schedules/{name}/pause", post(recurring::pause))
+        .route("/schedules/{name}/resume", post(recurring::resume))
+        .route("/schedules/{name}/run", post(recurring::run_now))
+        .route("/recipes", get(recurring::recipes))
+        .route("/recipes/{name}/run", post(recurring::run_recipe))
         .route("/health", get(server::health))
         .route("/doctor", get(server::doctor))
         .route("/webhooks", get(hooks::list))

@@ -1,11 +1,12 @@
 //! Webhooks: other servers are told when a run ends or needs a person, as [Standard Webhooks] has it.
 //!
 //! Each server has a task of its own. It sends the oldest message until the server takes it, waiting longer each time; only
-//! then comes the next. What waits is in the journal (`WebhookOutbox`), so it outlives this process.
+//! then comes the next. What waits is in the journal (`WebhookOutbox`), so it outlives this process. If several servers
+//! serve a workspace, one of them sends, and another takes over when it ends.
 //!
 //! [Standard Webhooks]: https://www.standardwebhooks.com
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -40,11 +41,17 @@ pub(crate) struct WebhookState {
     /// Where it is.
     pub(crate) endpoint: WebhookEndpoint,
     secret: Vec<u8>,
+    sends: AtomicBool,
     waiting: AtomicUsize,
     last_failure: Mutex<Option<String>>,
 }
 
 impl WebhookState {
+    /// Whether this process sends the messages.
+    pub(crate) fn sends(&self) -> bool {
+        self.sends.load(Ordering::Relaxed)
+    }
+
     /// How many messages wait.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
@@ -65,8 +72,8 @@ impl Webhooks {
     pub fn of(service: &UpdraftService) -> Result<Self, Fault> {
         let state = |endpoint: &WebhookEndpoint| {
             let secret = key(&endpoint.secret()?)?;
-            let (waiting, last_failure) = (AtomicUsize::new(0), Mutex::default());
-            Ok(WebhookState { endpoint: endpoint.clone(), secret, waiting, last_failure })
+            let (sends, waiting, last_failure) = (AtomicBool::new(false), AtomicUsize::new(0), Mutex::default());
+            Ok(WebhookState { endpoint: endpoint.clone(), secret, sends, waiting, last_failure })
         };
         let endpoints = &service.settings().effective.webhooks;
         Ok(Self(Arc::new(endpoints.iter().map(state).collect::<Result<_, Fault>>()?)))
@@ -77,13 +84,22 @@ impl Webhooks {
         self.0.iter()
     }
 
-    /// Sends messages until it is stopped.
+    /// Sends messages until it is stopped, once no other process does.
     pub(crate) async fn deliver(&self, service: &UpdraftService, stop: &CancellationToken) {
+        if self.0.is_empty() {
+            return;
+        }
+        let _turn = tokio::select! {
+            () = stop.cancelled() => return,
+            turn = service.runs.outbox_turn() => turn
+                .inspect_err(|fault| tracing::warn!("another server may send the same: {}", fault.in_one_line())),
+        };
         let tasks = TaskTracker::new();
         for n in 0..self.0.len() {
             let (own, service, stop) = (self.clone(), service.clone(), stop.clone());
             tasks.spawn(async move {
                 let Some(state) = own.0.get(n) else { return };
+                state.sends.store(true, Ordering::Relaxed);
                 tokio::select! {
                     () = stop.cancelled() => {}
                     () = deliver_to(state, &service) => {}
@@ -122,7 +138,7 @@ async fn deliver_while_possible(state: &WebhookState, service: &UpdraftService) 
         outbox.look().await?;
         while let Some(message) = outbox.first().await? {
             state.waiting.store(outbox.len(), Ordering::Relaxed);
-            send_until_taken(state, &client, &message).await;
+            send_until_taken(state, &client, &mut outbox, &message).await?;
             outbox.settle(&message).await?;
             state.waiting.store(outbox.len(), Ordering::Relaxed);
         }
@@ -136,20 +152,32 @@ async fn wait_for_news(outbox: &mut WebhookOutbox) {
 }
 
 /// Sends a message until the server takes it, or it is given up.
-async fn send_until_taken(state: &WebhookState, client: &reqwest::Client, message: &WebhookMessage) {
+async fn send_until_taken(
+    state: &WebhookState,
+    client: &reqwest::Client,
+    outbox: &mut WebhookOutbox,
+    message: &WebhookMessage,
+) -> Result<(), Fault> {
     let (began, mut wait) = (tokio::time::Instant::now(), FIRST_WAIT);
     let body = message.body.to_string();
     loop {
         let failure = match attempt(state, client, &message.id, &body).await {
-            Ok(()) => return state.note(None),
+            Ok(()) => {
+                state.note(None);
+                return Ok(());
+            }
             Err(failure) => failure,
         };
         if began.elapsed() > GIVE_UP {
             tracing::error!(url = state.endpoint.url, id = message.id, failure, "a message is given up");
-            return state.note(Some(failure));
+            state.note(Some(failure));
+            return Ok(());
         }
         tracing::warn!(url = state.endpoint.url, id = message.id, failure, "a message is sent again in {wait:?}");
         state.note(Some(failure));
+        // Others wait behind it in the meantime.
+        outbox.look().await?;
+        state.waiting.store(outbox.len(), Ordering::Relaxed);
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
     }
@@ -177,7 +205,8 @@ fn signature(secret: &[u8], id: &str, seconds: i64, body: &str) -> Result<String
     Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
 }
 
-fn client() -> Result<reqwest::Client, Fault> {
+/// A client for servers that are told something.
+pub(crate) fn client() -> Result<reqwest::Client, Fault> {
     // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()

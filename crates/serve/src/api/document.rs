@@ -19,7 +19,7 @@ use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
 use super::{
-    aftermath, copies, files, hooks, knowledge, memory, plan, roles, runs, server, socket, steering, stream,
+    aftermath, copies, files, hooks, knowledge, memory, plan, recurring, roles, runs, server, socket, steering, stream,
     surroundings,
 };
 
@@ -70,6 +70,14 @@ pub(crate) const PREFIX: &str = "/api/v1";
         knowledge::documents,
         knowledge::ingestion,
         knowledge::ingest,
+        recurring::list,
+        recurring::add,
+        recurring::remove,
+        recurring::pause,
+        recurring::resume,
+        recurring::run_now,
+        recurring::recipes,
+        recurring::run_recipe,
         server::health,
         server::doctor,
         hooks::list,

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
+use tokio::time::{Duration, Instant};
 use utoipa::ToSchema;
 
 use super::SharedState;
@@ -16,6 +17,8 @@ use crate::page::uploads::{FOLDER, MOST_BYTES, MOST_FILES, safe_name};
 
 /// Most bytes of a body with files: a little more than the files may have.
 pub(super) const MOST_SENT: usize = MOST_BYTES + (1 << 20);
+/// How long a body with files may take in all: one that drips keeps others waiting.
+const WHOLE: Duration = Duration::from_mins(10);
 /// Files are held in memory until all of them are there, so only so many bodies are received at once.
 static RECEIVERS: Semaphore = Semaphore::const_new(4);
 
@@ -96,15 +99,15 @@ async fn receive(state: &SharedState, request: Request) -> ApiResult<Vec<String>
     let _place = RECEIVERS.acquire().await.map_err(|_| Problem::conflict("the server is stopping"))?;
     let sent = Multipart::from_request(request, &()).await;
     let mut sent = sent.map_err(|wrong| Problem::unreadable(wrong.body_text()))?;
-    let (mut files, mut bytes) = (Vec::new(), 0);
-    while let Some(field) = in_time(sent.next_field()).await? {
+    let (mut files, mut bytes, end) = (Vec::new(), 0, Instant::now() + WHOLE);
+    while let Some(field) = in_time(sent.next_field(), end).await? {
         if field.name() != Some("files") {
             return Err(Problem::unreadable("the parts of the body are files with the name `files`"));
         }
         if files.len() == MOST_FILES {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("there are more than {MOST_FILES} files")));
         }
-        files.push(receive_one(field, &mut bytes).await?);
+        files.push(receive_one(field, &mut bytes, end).await?);
     }
     if files.is_empty() {
         return Err(Problem::unreadable("the body has no files"));
@@ -116,10 +119,10 @@ async fn receive(state: &SharedState, request: Request) -> ApiResult<Vec<String>
     Ok(paths)
 }
 
-async fn receive_one(mut field: Field<'_>, bytes: &mut usize) -> ApiResult<(String, Vec<u8>)> {
+async fn receive_one(mut field: Field<'_>, bytes: &mut usize, end: Instant) -> ApiResult<(String, Vec<u8>)> {
     let name = safe_name(field.file_name().unwrap_or_default());
     let mut content = Vec::new();
-    while let Some(part) = in_time(field.chunk()).await? {
+    while let Some(part) = in_time(field.chunk(), end).await? {
         *bytes += part.len();
         if *bytes > MOST_BYTES {
             return Err(too_large(MOST_BYTES));
@@ -129,11 +132,30 @@ async fn receive_one(mut field: Field<'_>, bytes: &mut usize) -> ApiResult<(Stri
     Ok((if name.is_empty() { "file".to_owned() } else { name }, content))
 }
 
-/// The next piece of a body, if it comes soon.
-async fn in_time<T>(next: impl Future<Output = Result<T, MultipartError>>) -> ApiResult<T> {
-    let next = tokio::time::timeout(SILENCE, next).await.map_err(|_| too_slow())?;
+/// The next piece of a body, if it comes soon and before the end.
+async fn in_time<T>(next: impl Future<Output = Result<T, MultipartError>>, end: Instant) -> ApiResult<T> {
+    let end = end.min(Instant::now() + SILENCE);
+    let next = tokio::time::timeout_at(end, next).await.map_err(|_| too_slow())?;
     next.map_err(|wrong| match wrong.status() {
         StatusCode::PAYLOAD_TOO_LARGE => too_large(MOST_SENT),
         _ => Problem::unreadable(wrong.body_text()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_drips_is_not_received_for_ever() {
+        let (began, end) = (Instant::now(), Instant::now() + WHOLE);
+        let piece = || async {
+            tokio::time::sleep(SILENCE / 2).await;
+            Ok(())
+        };
+        while in_time(piece(), end).await.is_ok() {}
+        assert_eq!(began.elapsed(), WHOLE);
+        let silent = in_time(std::future::pending::<Result<(), MultipartError>>(), Instant::now() + WHOLE).await;
+        assert!(silent.is_err() && began.elapsed() == WHOLE + SILENCE);
+    }
 }

@@ -14,7 +14,9 @@ pub(super) struct ApiWebhook {
     url: String,
     /// What it is told.
     events: Vec<&'static str>,
-    /// How many messages wait.
+    /// Whether this server sends the messages. If several serve a workspace, only one of them does.
+    sends: bool,
+    /// How many messages wait, if this server sends them.
     waiting: usize,
     /// Why the last attempt failed, if it did.
     last_failure: Option<String>,
@@ -26,6 +28,7 @@ pub(super) async fn list(State(state): State<SharedState>) -> Json<Vec<ApiWebhoo
     let listed = state.webhooks.iter().map(|known| ApiWebhook {
         url: known.endpoint.url.clone(),
         events: known.endpoint.events.iter().map(|event| event.word()).collect(),
+        sends: known.sends(),
         waiting: known.waiting(),
         last_failure: known.last_failure(),
     });

@@ -12,6 +12,8 @@ pub(super) fn needed(method: &Method, path: &str) -> UserRole {
     match place {
         "users" | "doctor" | "webhooks" => UserRole::Administer,
         "tools" if !is_reading => UserRole::Administer,
+        // What begins by itself goes on when whoever made it is gone.
+        "schedules" if !is_reading && (rest.is_none() || method == Method::DELETE) => UserRole::Administer,
         // What is removed cannot be brought back.
         "runs" if method == Method::DELETE && rest.is_some() => UserRole::Administer,
         _ if is_reading => UserRole::See,

@@ -105,7 +105,12 @@ async fn send_all(connection: Upgraded, mut watcher: ApiWatcher) -> Result<(), E
                 WatchedNews::End => return socket.close(Some(end(CloseCode::Normal, ""))).await,
             },
             heard = socket.next() => match heard {
-                None | Some(Ok(Frame::Close(_))) => return Ok(()),
+                None => return Ok(()),
+                Some(Ok(Frame::Close(_))) => {
+                    // The library has put an answer to it into the queue. The client may be gone already.
+                    let _ = tokio::time::timeout(FAREWELL, socket.close(None)).await;
+                    return Ok(());
+                }
                 // Pings are answered by the library.
                 Some(Ok(_)) => Vec::new(),
                 Some(Err(error)) => return Err(error),

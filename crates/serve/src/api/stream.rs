@@ -63,6 +63,8 @@ pub(super) struct ApiWatcher {
     caller: ApiCaller,
     run: RunId,
     tail: EventTail,
+    /// When it is checked again whether the user is still a user.
+    recheck: Instant,
 }
 
 /// What a program that follows a run is told next.
@@ -81,7 +83,7 @@ impl ApiWatcher {
     /// Follows a run after an event.
     pub(super) fn new(state: SharedState, caller: ApiCaller, run: RunId, after: u64) -> Self {
         let tail = state.service.runs.tail(&run, after);
-        Self { state, caller, run, tail }
+        Self { state, caller, run, tail, recheck: Instant::now() + RECHECK }
     }
 
     /// Whether there will be nothing to tell.
@@ -94,6 +96,13 @@ impl ApiWatcher {
         let heartbeat = Instant::now() + HEARTBEAT;
         let state: &ApiState = &self.state;
         loop {
+            // However much happens, and whatever a client sends.
+            if Instant::now() >= self.recheck {
+                if !state.access.still_knows(&self.caller) {
+                    return WatchedNews::End;
+                }
+                self.recheck = Instant::now() + RECHECK;
+            }
             tokio::select! {
                 biased;
                 () = state.stop.cancelled() => return WatchedNews::End,
@@ -104,10 +113,7 @@ impl ApiWatcher {
                     Ok(TailItem::Over) => WatchedNews::End,
                     Ok(TailItem::Gone) | Err(_) => WatchedNews::Gone,
                 },
-                () = tokio::time::sleep(RECHECK) => {
-                    if !state.access.still_knows(&self.caller) {
-                        return WatchedNews::End;
-                    }
+                () = tokio::time::sleep_until(self.recheck) => {
                     if Instant::now() >= heartbeat {
                         return WatchedNews::Silence;
                     }
