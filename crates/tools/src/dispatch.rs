@@ -15,7 +15,8 @@ use updraft_run::{
 use updraft_workspace::Place;
 
 use crate::change_tracker::ChangeWitness;
-use crate::hooks;
+use crate::guardrails::GuardPoint;
+use crate::hooks::{self, Hook, HookEvent};
 use crate::limits::ToolLimits;
 use crate::registry::{Registry, RegistryEntry};
 use crate::tool::{CallContext, Tool, ToolSource};
@@ -143,10 +144,20 @@ impl Dispatcher {
             return self.truncate_reply(Reply::Failed(why));
         }
         let registry = self.registry();
-        if !is_of_run(&entry)
-            && let Some(why) = registry.guardrails().before_call(call, cx).await
-        {
-            return self.truncate_reply(Reply::Failed(why));
+        // Guardrails and hooks are told what is really done: the tool that a call is passed on to, and the arguments it gets.
+        let meant = (!is_of_run(&entry) && has_checks_of_calls(&registry)).then(|| {
+            let name = entry.tool.spec().name.clone();
+            ToolCall { name, args: args.clone(), ..call.clone() }
+        });
+        if let Some(meant) = &meant {
+            let refused = tokio::select! {
+                biased;
+                () = cx.cancel.cancelled() => return CallResult::of(Reply::Cancelled),
+                refused = registry.guardrails().before_call(meant, &call.name, cx) => refused,
+            };
+            if let Some(why) = refused {
+                return self.truncate_reply(Reply::Failed(why));
+            }
         }
         let edit = self.edits.begin(&entry.tool.spec().name, registry.checks());
         let watch = match may_change_workspace(&entry) {
@@ -164,8 +175,13 @@ impl Dispatcher {
             Some(edit) => self.with_checks(edit, called, registry.checks(), cx).await,
             None => called,
         };
-        if !is_of_run(&entry) {
-            Box::pin(hooks::after_call(registry.hooks(), call, &called.reply, cx)).await;
+        if let Some(meant) = &meant {
+            let told = Box::pin(hooks::after_call(registry.hooks(), meant, &call.name, &called.reply, cx));
+            tokio::select! {
+                () = told => {}
+                // What the call did is recorded, whatever a hook still does.
+                () = cx.cancel.cancelled() => {}
+            }
         }
         called
     }
@@ -262,6 +278,12 @@ impl Dispatcher {
 /// instead.
 fn goes_by_name(entry: &RegistryEntry) -> bool {
     entry.tool.traits().group == "sandbox" || matches!(entry.tool.source(), ToolSource::File(_))
+}
+
+/// Whether a guardrail or a hook wants to know about calls.
+fn has_checks_of_calls(registry: &Registry) -> bool {
+    let is_told = |hook: &Hook| hook.event == HookEvent::AfterCall;
+    registry.guardrails().stand_at(GuardPoint::Call) || registry.hooks().iter().any(is_told)
 }
 
 /// Whether the run itself calls this tool, to check its own work.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use updraft_run::{Failure, FailureKind, HOOKS_PASSED, Inquiry, Reply, ToolCall};
 
-use crate::hooks::{Hook, HookAnswer};
+use crate::hooks::{Hook, HookAnswer, names_one};
 use crate::schema::Schema;
 use crate::tool::{CallContext, Consultation, Tool};
 
@@ -86,8 +86,10 @@ pub struct Guardrail {
 pub(crate) struct GuardSubject<'a> {
     /// The goal, the call or the answer as text.
     pub(crate) text: &'a str,
-    /// The call.
+    /// The call that is really made.
     pub(crate) call: Option<&'a ToolCall>,
+    /// The name that the model used for it, which may be that of a tool that passes calls on.
+    pub(crate) called: &'a str,
     /// The citations of an answer that do not hold, each with what is wrong.
     pub(crate) false_citations: &'a [String],
 }
@@ -132,8 +134,8 @@ impl Guardrails {
         self.first(point, subject, cx, false).await
     }
 
-    /// The failure of a call that a guardrail does not let pass.
-    pub(crate) async fn before_call(&self, call: &ToolCall, cx: &CallContext) -> Option<Failure> {
+    /// The failure of a call that a guardrail does not let pass. `called` is the name that the model used.
+    pub(crate) async fn before_call(&self, call: &ToolCall, called: &str, cx: &CallContext) -> Option<Failure> {
         if !self.stand_at(GuardPoint::Call) {
             return None;
         }
@@ -142,10 +144,10 @@ impl Guardrails {
         let is_known = |handle: &String| *handle == passed || !handle.starts_with(HOOKS_PASSED);
         let known = cx.around.handle.as_ref().is_some_and(is_known);
         let text = format!("{} {}", call.name, call.args);
-        let subject = GuardSubject { text: &text, call: Some(call), false_citations: &[] };
+        let subject = GuardSubject { text: &text, call: Some(call), called, false_citations: &[] };
         let Some(found) = self.first(GuardPoint::Call, &subject, cx, known).await else {
-            let has_asked =
-                self.0.iter().any(|one| matches!(&one.check, GuardCheck::Hook(hook) if hook.concerns(&call.name)));
+            let is_asked = |one: &Guardrail| matches!(one.check, GuardCheck::Hook(_)) && one.concerns(&subject);
+            let has_asked = self.0.iter().any(is_asked);
             if let Some(caller) = cx.around.caller.as_ref().filter(|_| has_asked && !known) {
                 caller.note(passed).await;
             }
@@ -164,9 +166,8 @@ impl Guardrails {
         hooks_known: bool,
     ) -> Option<GuardFinding> {
         let concerns = |one: &&Guardrail| {
-            let is_meant = subject.call.is_none_or(|call| one.tools.is_empty() || one.tools.contains(&call.name));
             let is_known = hooks_known && matches!(one.check, GuardCheck::Hook(_));
-            one.points.contains(&point) && is_meant && !is_known
+            one.points.contains(&point) && one.concerns(subject) && !is_known
         };
         for one in self.0.iter().filter(concerns) {
             let (action, why) = match one.finding(point, subject, cx).await {
@@ -191,13 +192,19 @@ impl Guardrails {
 type Finding = Option<(Option<GuardAction>, String)>;
 
 impl Guardrail {
+    /// Whether it is about this call, by the tool that is called or the one that passes it on; or about no call at all.
+    fn concerns(&self, subject: &GuardSubject<'_>) -> bool {
+        let names = |call: &ToolCall| names_one(&self.tools, &call.name, subject.called);
+        subject.call.is_none_or(names)
+    }
+
     async fn finding(
         &self,
         point: GuardPoint,
         subject: &GuardSubject<'_>,
         cx: &CallContext,
     ) -> Result<Finding, String> {
-        let GuardSubject { text, call, false_citations } = *subject;
+        let GuardSubject { text, call, false_citations, .. } = *subject;
         let plain = |why: String| Ok(Some((None, why)));
         match &self.check {
             GuardCheck::Rule(rule) => by_model(&self.name, rule, text, cx).await,
@@ -402,7 +409,7 @@ mod tests {
         let is_asked = async |handle: Option<&str>| {
             let mut cx = CallContext::new(place.clone(), "key");
             cx.around.handle = handle.map(str::to_owned);
-            broken().before_call(&call, &cx).await.is_some()
+            broken().before_call(&call, &call.name, &cx).await.is_some()
         };
         assert!(is_asked(None).await, "a hook that fails lets nothing pass");
         assert!(!is_asked(Some("hooks passed: c1")).await);

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use updraft_run::{Reply, ToolCall};
 use updraft_sandbox::{CaptureOptions, ChildResult, Command, OutputMode, StdinMode};
 
@@ -83,11 +83,6 @@ pub enum HookAnswer {
 }
 
 impl Hook {
-    /// Whether it wants to know about calls of this tool.
-    pub(crate) fn concerns(&self, tool: &str) -> bool {
-        self.tools.is_empty() || self.tools.iter().any(|own| own == tool)
-    }
-
     /// Calls the program. Fails if it does not start, does not end in time, or ends with an error.
     pub async fn call(&self, about: &Value, workspace: &Path) -> Result<HookAnswer, String> {
         let Some((program, args)) = self.command.split_first() else { return Err("it has no command".to_owned()) };
@@ -137,9 +132,15 @@ impl Hook {
     }
 }
 
-/// Tells hooks about calls that have ended.
-pub(crate) async fn after_call(hooks: &[Hook], call: &ToolCall, reply: &Reply, cx: &CallContext) {
-    for hook in hooks.iter().filter(|hook| hook.event == HookEvent::AfterCall && hook.concerns(&call.name)) {
+/// Whether a list of tools names a call, by the tool that is called or the one that passes it on. An empty list names all.
+pub(crate) fn names_one(tools: &[String], tool: &str, called: &str) -> bool {
+    tools.is_empty() || tools.iter().any(|own| own == tool || own == called)
+}
+
+/// Tells hooks about calls that have ended. `called` is the name that the model used.
+pub(crate) async fn after_call(hooks: &[Hook], call: &ToolCall, called: &str, reply: &Reply, cx: &CallContext) {
+    let is_told = |hook: &&Hook| hook.event == HookEvent::AfterCall && names_one(&hook.tools, &call.name, called);
+    for hook in hooks.iter().filter(is_told) {
         let mut about = about(hook.event, call, cx);
         about["result"] = result(reply);
         if let Err(why) = hook.call(&about, cx.place.workspace.root()).await {
@@ -181,14 +182,70 @@ fn answer(ended: &ChildResult, time: Duration) -> Result<HookAnswer, String> {
             return Err(format!("it ended with exit code {code}{refused}: {}", reason(&complaint)));
         }
     }
-    let Ok(Value::Object(told)) = serde_json::from_str(said.trim()) else { return Ok(HookAnswer::Pass) };
+    match decision(said.trim()) {
+        Ok(None) => Ok(HookAnswer::Pass),
+        Ok(Some((word, why))) => match word.as_str() {
+            "pass" | "allow" | "approve" | "defer" => Ok(HookAnswer::Pass),
+            "deny" | "block" => Ok(HookAnswer::Deny(reason(&why))),
+            "ask" => Ok(HookAnswer::Ask(reason(&why))),
+            other => Err(format!("its `decision` is \"{}\"; expected pass, deny or ask", shown(other))),
+        },
+        Err(why) => Err(format!("{why}: {}", shown(&said))),
+    }
+}
+
+/// The decision in what a program printed, and its reason. What looks like a decision and cannot be read is a failure, so that
+/// no refusal passes for consent.
+fn decision(said: &str) -> Result<Option<(String, String)>, &'static str> {
+    // Programs may print other lines before it.
+    let last = said.lines().next_back().unwrap_or_default().trim();
+    let told: Map<String, Value> = match (serde_json::from_str(said), serde_json::from_str(last)) {
+        (Ok(told), _) | (Err(_), Ok(told)) => told,
+        _ if said.starts_with('{') => return Err("it printed what begins like JSON and is none"),
+        _ => return Ok(None),
+    };
     let nested = told.get("hookSpecificOutput");
-    let text = |name: &str| told.get(name).or_else(|| nested?.get(name)).and_then(Value::as_str);
-    let why = reason(text("reason").or_else(|| text("permissionDecisionReason")).unwrap_or_default());
-    match text("decision").or_else(|| text("permissionDecision")) {
-        None | Some("pass" | "allow" | "approve" | "defer") => Ok(HookAnswer::Pass),
-        Some("deny" | "block") => Ok(HookAnswer::Deny(why)),
-        Some("ask") => Ok(HookAnswer::Ask(why)),
-        Some(other) => Err(format!("its `decision` is \"{}\"; expected pass, deny or ask", shown(other))),
+    let field = |name: &str| told.get(name).or_else(|| nested?.get(name));
+    let text = |name: &str| field(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let because = [text("reason"), text("permissionDecisionReason"), text("stopReason")];
+    let because = because.into_iter().find(|why| !why.is_empty()).unwrap_or_default();
+    match field("decision").or_else(|| field("permissionDecision")) {
+        Some(Value::String(word)) => Ok(Some((word.clone(), because))),
+        Some(Value::Null) | None if field("continue") == Some(&Value::Bool(false)) => {
+            Ok(Some(("deny".to_owned(), because)))
+        }
+        Some(Value::Null) | None => Ok(None),
+        Some(_) => Err("its `decision` is not a text; expected pass, deny or ask"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_understood_and_never_taken_for_consent() {
+        let word = |said: &str| decision(said).map(|found| found.map(|(word, _)| word));
+        let is = |word: &str| Ok(Some(word.to_owned()));
+        assert_eq!(word(""), Ok(None));
+        assert_eq!(word("all fine\n{braces}"), Ok(None));
+        assert_eq!(word(r#"{"suppressOutput": true}"#), Ok(None));
+        assert_eq!(word(r#"{"decision": null}"#), Ok(None));
+        assert_eq!(word(r#"{"decision": "deny", "reason": "no"}"#), is("deny"));
+        assert_eq!(word("checking…\n{\"decision\": \"deny\"}\n"), is("deny"), "lines before it");
+        assert_eq!(word("{\n  \"decision\": \"deny\"\n}"), is("deny"), "over several lines");
+        assert_eq!(word(r#"{"hookSpecificOutput": {"permissionDecision": "ask"}}"#), is("ask"));
+        assert_eq!(word(r#"{"continue": false, "stopReason": "no"}"#), is("deny"));
+        assert!(word("{'decision': 'deny'}").is_err(), "a dictionary of Python's");
+        assert!(word(r#"{"decision": "den"#).is_err(), "cut off");
+        assert!(word(r#"{"decision": false}"#).is_err());
+    }
+
+    #[test]
+    fn a_call_is_named_by_its_tool_or_by_the_one_that_passes_it_on() {
+        let tools = ["mcp_a_echo".to_owned()];
+        assert!(names_one(&tools, "mcp_a_echo", "call_mcp_tool") && names_one(&tools, "mcp_a_echo", "mcp_a_echo"));
+        assert!(names_one(&["call_mcp_tool".to_owned()], "mcp_a_echo", "call_mcp_tool") && names_one(&[], "x", "x"));
+        assert!(!names_one(&tools, "mcp_a_other", "call_mcp_tool"));
     }
 }

@@ -58,7 +58,7 @@ impl CheckGuardrails {
             let _ = write!(text, "\n\n# {file}\n\n{}", content(file, &cx.place).unwrap_or_default());
         }
         let names = self.guardrails.names_at(point).join(", ");
-        let subject = GuardSubject { text: &text, call: None, false_citations: &false_citations };
+        let subject = GuardSubject { text: &text, call: None, called: "", false_citations: &false_citations };
         Ok(match self.guardrails.judge(point, &subject, cx).await {
             None => output(format!("passed: {names}"), json!({ "passed": true }), false),
             Some(found) => {
