@@ -71,5 +71,5 @@ pub use journal::Journal;
 pub use lease::Lease;
 pub use options::{JournalOptions, SyncMode, WriterStats};
 pub use run_header::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
-pub use stored::{Change, StoredValue};
+pub use stored::{Change, StoredEntry, StoredValue};
 pub use tail::Tail;

@@ -17,6 +17,17 @@ pub struct StoredValue {
     pub age: Duration,
 }
 
+/// A stored value with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    /// Its scope.
+    pub scope: String,
+    /// Its key.
+    pub key: String,
+    /// The value.
+    pub stored: StoredValue,
+}
+
 /// What to do with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -46,6 +57,22 @@ impl Journal {
         })
     }
 
+    /// All values of the scopes that begin with this prefix, those written last first.
+    pub fn stored_under(&self, prefix: &str) -> Result<Vec<StoredEntry>, Error> {
+        let now = (self.0.shared.store.options.clock)().0;
+        self.0.read(|connection| {
+            if !is_there(connection)? {
+                return Ok(Vec::new());
+            }
+            let all = "SELECT scope, key, value, at FROM stored WHERE substr(scope, 1, length(?1)) = ?1 ORDER BY at DESC, key";
+            let entry = |row: &rusqlite::Row<'_>| {
+                let stored = StoredValue { value: row.get(2)?, age: age(now, row.get(3)?) };
+                Ok(StoredEntry { scope: row.get(0)?, key: row.get(1)?, stored })
+            };
+            connection.prepare(all)?.query_map([prefix], entry)?.collect()
+        })
+    }
+
     /// Passes the value of a key to `change`, does what `change` returns, and returns its result once everything is on
     /// disk. No other process changes the value in the meantime. `change` may be called again if the transaction must
     /// be repeated.
@@ -71,9 +98,11 @@ fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
 
 pub(crate) fn get(connection: &Connection, scope: &str, key: &str, now: i64) -> rusqlite::Result<Option<StoredValue>> {
     let mut statement = connection.prepare_cached("SELECT value, at FROM stored WHERE scope = ?1 AND key = ?2")?;
-    let found = statement.query_row(params![scope, key], |row| {
-        let age = Duration::from_millis(now.saturating_sub(row.get(1)?).max(0).unsigned_abs());
-        Ok(StoredValue { value: row.get(0)?, age })
-    });
+    let found = statement
+        .query_row(params![scope, key], |row| Ok(StoredValue { value: row.get(0)?, age: age(now, row.get(1)?) }));
     found.optional()
+}
+
+fn age(now: i64, at: i64) -> Duration {
+    Duration::from_millis(now.saturating_sub(at).max(0).unsigned_abs())
 }
