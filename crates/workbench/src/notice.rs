@@ -52,6 +52,8 @@ pub enum Notice {
         /// What.
         what: String,
     },
+    /// Why no schedule can be carried out.
+    Schedules(String),
     /// How a run's rights differ from the current settings.
     Rights(String),
     /// An answer that came too late: the call that asked was interrupted, and is not made again.
@@ -73,6 +75,7 @@ impl fmt::Display for Notice {
             }
             Notice::Hook { hook, why } => write!(f, "the hook `{hook}` failed: {why}"),
             Notice::Schedule { schedule, what } => write!(f, "schedule `{schedule}`: {what}"),
+            Notice::Schedules(why) => write!(f, "the schedules cannot be carried out: {why}"),
             Notice::Memory(text) => write!(f, "memory: {text}"),
             Notice::Telemetry(text) => write!(f, "telemetry: {text}"),
             Notice::Ignored(text) | Notice::Tools(text) | Notice::Waiting(text) | Notice::Rights(text) => {

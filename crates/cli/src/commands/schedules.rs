@@ -111,7 +111,11 @@ async fn pause(journal: &Journal, folder: &Path, name: &str, paused: bool) -> Cl
 async fn run_now(journal: &Journal, folder: &Path, name: &str) -> CliResult {
     let now = time_format::now();
     let mut changes = journal.changes();
-    let due: DueRun = schedules::change_one(journal, folder, name, move |one| one.run_now(now)).await?;
+    let added = schedules::change_one(journal, folder, name, move |one| one.run_now(now)).await?;
+    let due = added.ok_or_else(|| {
+        CliError::failed(format!("too many runs of `{name}` wait already"))
+            .hint("`updraft serve` in this folder begins them; `updraft schedules` lists them")
+    })?;
     out::line(due.run.as_str());
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while journal.head(&due.run).is_err() {

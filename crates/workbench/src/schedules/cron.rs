@@ -5,13 +5,14 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 /// Words that stand for five fields.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
     ("@midnight", "0 0 * * *"),
     ("@weekly", "0 0 * * 0"),
     ("@monthly", "0 0 1 * *"),
     ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
 ];
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];

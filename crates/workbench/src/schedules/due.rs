@@ -8,6 +8,8 @@ use super::{MissedPolicy, OverlapPolicy, Schedule, ScheduleTiming};
 
 /// A time is missed if nobody looked within this many milliseconds.
 const GRACE: i64 = 60_000;
+/// If the next time is this many milliseconds behind those that should come first, the clock was set back.
+const SET_BACK: i64 = 3_600_000;
 /// Times are counted up to this number.
 const COUNTED: usize = 1_000;
 /// The most runs that wait for others to end.
@@ -40,19 +42,26 @@ impl Schedule {
     /// Claims what is due: moves on to the next time, adds the run that is to begin, and notes what was missed or left out.
     /// `is_busy` says that its last run has not ended. Returns the notes.
     pub(crate) fn claim(&mut self, now: Timestamp, is_busy: bool) -> Vec<String> {
+        if let Some(next) = self.next_after_set_back(now) {
+            self.next = Some(next);
+            let text = format!("the clock was set back; next at {}", self.local(next));
+            self.note(now, text.clone());
+            return vec![text];
+        }
         let Some(first) = self.next.filter(|next| !self.paused && *next <= now) else { return Vec::new() };
         let (zone, mut said) = (self.times(), Vec::new());
         let (count, last) = self.due_times(first, now, &zone);
         self.next = self.timing.next_after(now, &zone, self.created);
         let is_on_time = now.0.saturating_sub(last.0) <= self.grace();
-        let missed = count - usize::from(is_on_time);
+        let is_capped = count == COUNTED;
+        let missed = count - usize::from(is_on_time && !is_capped);
         let makes_up = self.missed == MissedPolicy::RunOnce;
         if missed > 0 {
             let times = match missed {
                 1 => format!("the time {} was missed", self.local(first)),
                 n => {
-                    let more = if n >= COUNTED { "more than " } else { "" };
-                    format!("{more}{n} times since {} were missed", self.local(first))
+                    let at_least = if is_capped { "at least " } else { "" };
+                    format!("{at_least}{n} times since {} were missed", self.local(first))
                 }
             };
             let how = match (makes_up, is_on_time) {
@@ -69,6 +78,23 @@ impl Schedule {
             self.note(now, text.clone());
         }
         said
+    }
+
+    /// Whether something is to be claimed.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        let is_reached = !self.paused && self.next.is_some_and(|next| next <= now);
+        is_reached || self.next_after_set_back(now).is_some()
+    }
+
+    /// The next time, if the one that was found is far behind it: a clock that was years ahead for a moment, as at the start of a
+    /// machine without battery, must not silence a schedule for years. A time that comes a second time has its run already.
+    fn next_after_set_back(&self, now: Timestamp) -> Option<Timestamp> {
+        let known = self.next.filter(|_| !self.paused)?;
+        let (zone, created) = (self.times(), self.created.min(now));
+        let next = self.timing.next_after(now, &zone, created)?;
+        // A clock that is corrected by seconds may pass one time again.
+        let second = self.timing.next_after(next, &zone, created)?;
+        (known.0.saturating_sub(second.0) > SET_BACK).then_some(next)
     }
 
     /// Adds the run of a time, or says why not.
@@ -92,22 +118,25 @@ impl Schedule {
         }
     }
 
-    /// Adds a run that a person wants now.
-    pub fn run_now(&mut self, now: Timestamp) -> DueRun {
+    /// Adds a run that a person wants now, unless too many wait.
+    pub fn run_now(&mut self, now: Timestamp) -> Option<DueRun> {
         let due = DueRun { due: now, run: self.run_at(now), now: true };
-        self.waiting.push(due.clone());
-        due
+        let has_room = self.waiting.len() < WAITING;
+        has_room.then(|| self.waiting.push(due.clone()))?;
+        Some(due)
     }
 
-    /// The run that begins next, if any does.
+    /// The run that begins next, if any does. While it is paused, only what a person wants now begins.
     pub(crate) fn ready(&self, is_busy: bool) -> Option<&DueRun> {
-        self.waiting.iter().find(|due| due.now || !is_busy)
+        self.waiting.iter().find(|due| due.now || !(is_busy || self.paused))
     }
 
-    /// Records that a run has begun, or why it could not.
+    /// Records that a run has begun, or why it could not. Another server may have recorded it already, and others since.
     pub(crate) fn begun(&mut self, due: &DueRun, failed: Option<&str>, now: Timestamp) {
+        let before = self.waiting.len();
         self.waiting.retain(|own| own.run != due.run);
         match failed {
+            _ if self.waiting.len() == before => {}
             None => self.last = Some(due.clone()),
             Some(why) => self.note(now, format!("the run due at {} did not begin: {why}", self.local(due.due))),
         }
@@ -205,7 +234,7 @@ mod tests {
         assert_eq!(dues(&own), [at("2026-03-03T07:00:00Z")], "the one that is due now is not missed");
         // A server that comes back after years does not go through all of them.
         let mut own = daily(MissedPolicy::RunOnce, OverlapPolicy::Skip);
-        assert!(own.claim(at("2036-03-05T09:00:00Z"), false)[0].starts_with("more than 1000 times"));
+        assert!(own.claim(at("2036-03-05T09:00:00Z"), false)[0].starts_with("at least 1000 times"));
         assert_eq!(dues(&own), [at("2036-03-05T07:00:00Z")]);
     }
 
@@ -222,8 +251,57 @@ mod tests {
         }
         assert_eq!(own.waiting.len(), 2);
         assert_eq!((own.ready(true), own.ready(false).map(|due| due.due)), (None, Some(at("2026-03-02T07:00:00Z"))));
-        let wanted = own.run_now(at("2026-03-03T08:00:00Z"));
+        let wanted = own.run_now(at("2026-03-03T08:00:00Z")).unwrap();
         assert_eq!(own.ready(true), Some(&wanted), "a person does not wait for others");
+    }
+
+    #[test]
+    fn nothing_begins_during_a_pause_but_what_a_person_wants() {
+        let mut own = daily(MissedPolicy::RunOnce, OverlapPolicy::Queue);
+        own.claim(at("2026-03-02T07:00:00Z"), true);
+        own.pause(true, at("2026-03-02T08:00:00Z"));
+        assert_eq!(own.ready(false), None, "what waited begins after the pause");
+        let wanted = own.run_now(at("2026-03-02T09:00:00Z")).unwrap();
+        assert_eq!(own.ready(true), Some(&wanted));
+        own.begun(&wanted, None, at("2026-03-02T09:00:01Z"));
+        own.pause(false, at("2026-03-02T10:00:00Z"));
+        assert_eq!(own.ready(false).map(|due| due.due), Some(at("2026-03-02T07:00:00Z")));
+    }
+
+    #[test]
+    fn a_server_that_is_slow_to_record_a_run_changes_nothing() {
+        let mut own = daily(MissedPolicy::RunOnce, OverlapPolicy::Skip);
+        own.claim(at("2026-03-02T07:00:00Z"), false);
+        let first = own.ready(false).unwrap().clone();
+        own.begun(&first, None, at("2026-03-02T07:00:01Z"));
+        own.claim(at("2026-03-03T07:00:00Z"), false);
+        let second = own.ready(false).unwrap().clone();
+        own.begun(&second, None, at("2026-03-03T07:00:01Z"));
+        // Another server began the first one too, and says so only now.
+        own.begun(&first, None, at("2026-03-03T07:00:02Z"));
+        own.begun(&first, Some("it is there already"), at("2026-03-03T07:00:02Z"));
+        assert_eq!((own.last.as_ref(), own.notes.len()), (Some(&second), 0));
+    }
+
+    #[test]
+    fn a_person_cannot_fill_the_list_of_runs_that_wait() {
+        let mut own = daily(MissedPolicy::RunOnce, OverlapPolicy::Skip);
+        let begun = (0..1_000).filter_map(|n| own.run_now(Timestamp(n))).count();
+        assert_eq!((begun, own.waiting.len()), (WAITING, WAITING));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_for_a_moment_does_not_silence_a_schedule() {
+        let mut own = daily(MissedPolicy::Skip, OverlapPolicy::Skip);
+        assert_eq!(own.claim(at("2036-03-05T09:00:00Z"), false).len(), 1);
+        let back = at("2026-03-03T09:00:00Z");
+        assert!(own.is_due(back));
+        assert_eq!(own.claim(back, false), ["the clock was set back; next at 2026-03-04 07:00 UTC"]);
+        assert!(!own.is_due(back) && own.claim(back, false).is_empty());
+        own.claim(at("2026-03-04T07:00:00Z"), false);
+        assert_eq!(dues(&own), [at("2026-03-04T07:00:00Z")]);
+        // Seconds are nothing.
+        assert!(!own.is_due(at("2026-03-04T06:59:55Z")));
     }
 
     #[test]

@@ -26,11 +26,17 @@ impl LiveRuns {
     pub fn keep_schedules(&self, tell: Tell) {
         let runs = self.clone();
         self.aside(async move {
+            let mut trouble = None;
             while !runs.is_stopping() {
-                let next = runs.carry_out_schedules(&tell).await.unwrap_or_else(|fault| {
-                    warn!(why = fault.in_one_line(), "the schedules cannot be carried out");
-                    None
-                });
+                let looked = runs.carry_out_schedules(&tell).await;
+                let why = looked.as_ref().err().map(Fault::in_one_line);
+                if let Some(why) = why.as_ref().filter(|_| trouble != why) {
+                    // Once, and not every time it looks.
+                    warn!(why, "the schedules cannot be carried out");
+                    tell(Notice::Schedules(why.clone()));
+                }
+                trouble = why;
+                let next = looked.unwrap_or_default();
                 tokio::select! {
                     () = runs.stop_token().cancelled() => return,
                     () = tokio::time::sleep(next.unwrap_or(LOOK).clamp(SHORTEST, LOOK)) => {}
@@ -65,7 +71,7 @@ impl LiveRuns {
         }
         let now = time_format::now();
         let is_busy = move |one: &Schedule| one.last.as_ref().is_some_and(|last| busy.contains(&last.run));
-        let is_due = all.iter().any(|one| !one.paused && one.next.is_some_and(|next| next <= now));
+        let is_due = all.iter().any(|one| one.is_due(now));
         let all = if is_due {
             let is_busy = is_busy.clone();
             let claimed = schedules::change(self.journal(), &self.bench().folder, move |all| {
