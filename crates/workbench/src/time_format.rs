@@ -1,12 +1,17 @@
 //! Times, durations and counts, as people write and read them.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use updraft_run::{Millis, Timestamp};
 
 /// The current time.
 pub fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
+}
+
+/// A moment as files have it.
+pub(crate) fn system_time(at: Timestamp) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(at.0.try_into().unwrap_or_default())
 }
 
 /// Reads a duration: `90`, `90s`, `1h30m`, `2d`, `500ms`.

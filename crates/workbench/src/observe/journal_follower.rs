@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
 use updraft_engine::{Delta, RunWatcher};
 use updraft_journal::Journal;
 use updraft_run::{EffectAddress, Record, Run, RunId};
@@ -17,18 +17,22 @@ use super::log_files::RunLogFiles;
 use super::run_spans::RunSpans;
 use super::trace_exporter::TraceExporter;
 use crate::history::RunHistory;
+use crate::time_format;
 
 /// Most runs whose histories are kept in between; others are read again from the beginning.
 const KEPT: usize = 64;
 /// Of how many runs that are over it is remembered how far they were passed on.
 const REMEMBERED: usize = 256;
+/// How long the end of a process waits for the thread.
+const LAST: Duration = Duration::from_secs(5);
 /// How long the thread waits if nothing is to be sent.
 const IDLE: Duration = Duration::from_mins(1);
 
 /// Follows runs until it is closed.
 pub(crate) struct JournalFollower {
     news: Arc<(Mutex<GrownRuns>, Condvar)>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Is told when the thread has ended.
+    ended: Mutex<Option<oneshot::Receiver<()>>>,
     sends_traces: bool,
 }
 
@@ -50,8 +54,12 @@ impl JournalFollower {
         let news: Arc<(Mutex<GrownRuns>, Condvar)> = Arc::default();
         let (heard, sends_traces) = (Arc::clone(&news), outputs.traces.is_some());
         let following = FollowerThread { journal, outputs, runs: BTreeMap::new(), over: VecDeque::new() };
-        let thread = std::thread::Builder::new().name("observe".into()).spawn(move || following.follow(&heard))?;
-        Ok(Self { news, thread: Mutex::new(Some(thread)), sends_traces })
+        let (ends, ended) = oneshot::channel();
+        std::thread::Builder::new().name("observe".into()).spawn(move || {
+            following.follow(&heard);
+            let _ = ends.send(());
+        })?;
+        Ok(Self { news, ended: Mutex::new(Some(ended)), sends_traces })
     }
 
     /// Whether requests should name their place in a trace.
@@ -66,13 +74,16 @@ impl JournalFollower {
         wake.notify_one();
     }
 
-    /// Waits until everything has been read and sent, for a few seconds at most.
+    /// Waits until everything has been read and sent, for a few seconds at most: a collector that does not answer must not keep the
+    /// process from ending.
     pub(crate) async fn finish(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(thread) = thread else { return };
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(ended) = ended else { return };
         lock(&self.news.0).is_closing = true;
         self.news.1.notify_one();
-        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        if tokio::time::timeout(LAST, ended).await.is_err() {
+            tracing::warn!("the last spans or log lines were not written in time");
+        }
     }
 }
 
@@ -146,6 +157,9 @@ impl FollowerThread {
             }
             if let Some(traces) = &mut self.outputs.traces {
                 traces.send_due(Instant::now());
+            }
+            if let Some(logs) = &mut self.outputs.logs {
+                logs.prune(time_format::system_time(time_format::now()));
             }
         }
     }

@@ -32,12 +32,17 @@ pub(crate) struct LogFileOptions {
     pub(crate) prompts: bool,
 }
 
+/// How often logs that are too old are looked for.
+const PRUNE: Duration = Duration::from_hours(1);
+
 /// Writes the log files of runs.
 pub(crate) struct RunLogFiles {
     folder: PathBuf,
     options: LogFileOptions,
     journal: Journal,
     prompts: BTreeMap<RunId, PromptFiles>,
+    /// When logs that are too old were last removed.
+    pruned: SystemTime,
 }
 
 /// The folder with the logs of all runs.
@@ -53,10 +58,25 @@ pub fn log_folder(folders: &AppFolders, id: &RunId) -> PathBuf {
 impl RunLogFiles {
     /// Also removes logs that are too old.
     pub(crate) fn new(folders: &AppFolders, options: LogFileOptions, journal: Journal, now: SystemTime) -> Self {
-        if let Some(before) = now.checked_sub(options.age) {
-            prune_logs(folders, before, false);
+        let (folder, prompts) = (logs_folder(folders), BTreeMap::new());
+        let files = Self { folder, options, journal, prompts, pruned: now };
+        files.remove_old(now);
+        files
+    }
+
+    /// Removes logs that are too old, now and then: a server may run for months.
+    pub(crate) fn prune(&mut self, now: SystemTime) {
+        // A clock that was set back counts too.
+        if now.duration_since(self.pruned).map_or(true, |since| since >= PRUNE) {
+            self.pruned = now;
+            self.remove_old(now);
         }
-        Self { folder: logs_folder(folders), options, journal, prompts: BTreeMap::new() }
+    }
+
+    fn remove_old(&self, now: SystemTime) {
+        if let Some(before) = now.checked_sub(self.options.age) {
+            prune_folder(&self.folder, before, false);
+        }
     }
 
     /// Writes what a record adds. A disk that is full does not stop anything; the first failure is returned.
@@ -115,7 +135,11 @@ pub fn remove_logs(folders: &AppFolders, id: &RunId) {
 /// Removes the logs of runs that nothing was written to since a moment, and returns their folders; with `only_look`,
 /// nothing is removed.
 pub fn prune_logs(folders: &AppFolders, before: SystemTime, only_look: bool) -> Vec<PathBuf> {
-    let Ok(runs) = std::fs::read_dir(logs_folder(folders)) else { return Vec::new() };
+    prune_folder(&logs_folder(folders), before, only_look)
+}
+
+fn prune_folder(logs: &Path, before: SystemTime, only_look: bool) -> Vec<PathBuf> {
+    let Ok(runs) = std::fs::read_dir(logs) else { return Vec::new() };
     let mut removed = Vec::new();
     for run in runs.flatten() {
         let is_run = run.file_name().to_str().is_some_and(|name| RunId::parse(name).is_ok());
@@ -140,6 +164,8 @@ fn last_written(folder: &Path) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
+    use updraft_journal::JournalOptions;
+
     use super::*;
 
     fn options(size: u64, keep: u32) -> LogFileOptions {
@@ -159,6 +185,21 @@ mod tests {
         assert_eq!(read("general.log.1").unwrap(), "line 3\n");
         assert_eq!(read("general.log.2").unwrap(), "line 2\n");
         assert_eq!(read("general.log.3"), None);
+    }
+
+    #[test]
+    fn a_process_that_goes_on_removes_old_logs_again_and_again() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = AppFolders::under(home.path());
+        let journal = Journal::open(&home.path().join("journal.db"), JournalOptions::default()).unwrap();
+        let log = log_folder(&folders, &RunId::from_bits([1; 10]));
+        append(&log.join("general.log"), "a line\n", &options(10, 1)).unwrap();
+        let begun = last_written(&log).unwrap();
+        let mut files = RunLogFiles::new(&folders, options(10, 1), journal, begun);
+        files.prune(begun + Duration::from_mins(5));
+        assert!(log.exists(), "it is not looked each time");
+        files.prune(begun + Duration::from_hours(2));
+        assert!(!log.exists());
     }
 
     #[test]

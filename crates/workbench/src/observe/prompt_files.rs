@@ -1,7 +1,7 @@
 //! Files with every prompt and response of a run: `TIME_AGENT_prompt.txt`, `TIME_AGENT_response.txt`, and the newest
 //! prompt as `latest_prompt.txt`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -18,12 +18,14 @@ pub struct PromptFiles {
     folder: PathBuf,
     /// The names of open questions, without their ends.
     names: BTreeMap<EffectAddress, String>,
+    /// The names of the newest moment. Files of an earlier time are written again: they say the same.
+    newest: (Timestamp, BTreeSet<String>),
 }
 
 impl PromptFiles {
     /// Files in this folder, which is made when there is something to write.
     pub fn in_folder(folder: PathBuf) -> Self {
-        Self { folder, names: BTreeMap::new() }
+        Self { folder, names: BTreeMap::new(), newest: (Timestamp(0), BTreeSet::new()) }
     }
 
     /// Writes the prompts and responses of a record.
@@ -50,12 +52,16 @@ impl PromptFiles {
         let time: String = time_format::iso_millis(at).chars().filter(|c| !matches!(c, '-' | ':')).collect();
         let name = format!("{time}_{agent}");
         // Two agents of one name may be asked in the same millisecond.
-        let taken = |name: &String| self.folder.join(format!("{name}_prompt.txt")).exists();
+        if self.newest.0 != at {
+            self.newest = (at, BTreeSet::new());
+        }
+        let taken = |name: &String| self.newest.1.contains(name);
         let others = (2..).map(|n| format!("{name}_{n}"));
         let free = std::iter::once(name.clone()).chain(others).find(|name| !taken(name));
         let name = free.unwrap_or(name);
         self.write(&format!("{name}_prompt.txt"), prompt)?;
         self.write("latest_prompt.txt", prompt)?;
+        self.newest.1.insert(name.clone());
         self.names.insert(id.clone(), name);
         Ok(())
     }

@@ -10,8 +10,8 @@ use super::otlp;
 use super::span::Span;
 use super::trace_target::TraceTarget;
 
-/// How long the end of a process waits for the last spans to be sent.
-const LAST: Duration = Duration::from_secs(5);
+/// How long the last spans are tried to be sent: a little less than the end of a process waits for it.
+const LAST: Duration = Duration::from_millis(4_500);
 /// The first and the longest pause after a collector did not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
