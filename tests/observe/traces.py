@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -168,6 +169,7 @@ def check(updraft):
     print("  the same in JSON, with content where it is wanted")
 
     check_resumed(updraft)
+    check_sent_back(updraft)
     check_passed_on(updraft)
     check_away(updraft)
 
@@ -193,11 +195,46 @@ def check_resumed(updraft):
     print("  a resumed run continues its trace")
 
 
+def check_sent_back(updraft):
+    """A step whose result a review sends back has two visits, each with one span; what is said is in none of them."""
+    receiver = Receiver()
+    plan = {"steps": [{"id": "make", "agent": "summarizer", "prompt": "Make it.", "writes": ["made"]},
+                      {"id": "check", "agent": "reviewer", "prompt": "Check it.", "reads": ["made"], "after": ["make"]}]}
+    said = "the password is hunter2"
+    script = {"rules": [
+        {"when": {"agent": "planner"}, "answer": {"json": plan}},
+        {"when": {"agent": "reviewer", "contains": "made anew"}, "answer": {"json": {"verdict": "accept", "feedback": said}}},
+        {"when": {"agent": "reviewer"}, "answer": {"json": {"verdict": "retry", "feedback": said}}},
+        {"when": {"step": "make", "contains": "hunter2"}, "answer": {"text": f"It is made anew: {said}", "reasoning": said}},
+        {"when": {"step": "make", "turn": 0}, "answer": {"calls": [{"name": said, "args": {"text": said}},
+                                                                   {"name": "read_file", "args": {"path": said}}]}},
+    ], "default": {"text": f"It is made: {said}"}}
+    world = World(updraft, script=script, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.address})
+    world.goal(said)
+    spans = receiver.spans()
+    assert len({span.span_id for span in spans}) == len(spans), "a span was sent twice"
+    visits = sorted((attributes(span)["updraft.step.id"], attributes(span)["updraft.step.visit"])
+                    for span in spans if span.name.startswith("invoke_agent"))
+    assert visits.count(("make", 0)) == visits.count(("make", 1)) == 1, visits
+    assert "execute_tool unknown" in [span.name for span in spans], [span.name for span in spans]
+    leaks = [span.name for span in spans if "hunter2" in str(span)]
+    assert not leaks, f"what was said is in {leaks}"
+    world.close()
+    print("  what a review sends back has a span for each visit, and nothing that was said is in any")
+
+
 def check_away(updraft):
     """A collector that is away neither fails nor delays a run for long, and one that is busy is tried again."""
     world = World(updraft, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"})
     assert world.goal()
     world.close()
+    silent = socket.create_server(("127.0.0.1", 0))  # takes connections, and never answers
+    away = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}", "OTEL_BSP_SCHEDULE_DELAY": "1"}
+    # With a limit that is longer than the patience of these tests.
+    world = World(updraft, environment=away | {"OTEL_EXPORTER_OTLP_TIMEOUT": "60000"})
+    assert world.goal()
+    world.close()
+    silent.close()
     receiver = Receiver()
     receiver.refusals = 2
     world = World(updraft, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.address, "OTEL_BSP_SCHEDULE_DELAY": "50"})

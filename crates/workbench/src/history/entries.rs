@@ -380,6 +380,8 @@ pub struct VisitTimes {
     pub ended: Option<Timestamp>,
     /// Why the step was entered again afterwards.
     pub judgement: Option<String>,
+    /// How often the step ended with it: a result that a review sent back may be kept after all.
+    pub(crate) endings: u32,
 }
 
 impl StepTimes {
@@ -394,7 +396,7 @@ impl StepTimes {
                 last.ended.get_or_insert(at);
             }
             self.ended = None;
-            self.visits.push(VisitTimes { visit, began: at, ended: None, judgement: None });
+            self.visits.push(VisitTimes { visit, began: at, ended: None, judgement: None, endings: 0 });
         }
     }
 
@@ -409,6 +411,7 @@ impl StepTimes {
         self.ended = Some(at);
         if let Some(last) = self.visits.last_mut() {
             last.ended = Some(at);
+            last.endings += 1;
         }
     }
 }

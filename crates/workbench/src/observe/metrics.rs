@@ -122,14 +122,17 @@ impl MetricCounts {
                 }
             }
             EffectSort::Call => {
-                let name = run.call_at(ended.id).map(|call| call.name).unwrap_or_default();
+                let name = run.call_at(ended.id).map_or_else(|| OTHER.to_owned(), |call| call.name);
                 let tool = labelled(&mut self.tools, &name);
                 *tool.calls.entry(ended.outcome()).or_default() += 1;
                 tool.durations.add(ended.took());
-                if let (Some(Reply::Output(output)), Some(asked)) = (ended.reply, run.consulted(ended.id))
-                    && let Some(usage) = &output.usage
-                {
-                    self.model(asked).used(usage);
+                if let Some(asked) = run.consulted(ended.id) {
+                    let model = self.model(asked);
+                    *model.requests.entry(ended.outcome()).or_default() += 1;
+                    model.durations.add(ended.took());
+                    if let Some(Reply::Output(output)) = ended.reply {
+                        output.usage.iter().for_each(|usage| model.used(usage));
+                    }
                 }
                 if let Some(kind) = ended.error() {
                     self.error("call", kind);

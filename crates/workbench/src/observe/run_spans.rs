@@ -14,6 +14,8 @@ use crate::history::{AnswerEntry, CallEntry, EntryKind, RunHistory};
 
 /// Most bytes of one text, if texts are wanted.
 const LONGEST_TEXT: usize = 16 << 10;
+/// Most bytes of a name or an id that a model wrote.
+const LONGEST_NAME: usize = 128;
 
 /// Whether spans contain what was said: prompts, answers, arguments and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +48,9 @@ impl RunSpans<'_> {
                     _ => None,
                 }
             }
-            // The step is entered again, which ends its visit before.
+            // The step is entered again, which ends its visit before, unless the step had ended with that.
             Event::Wanted { id, effect: Effect::Ask } if id.kind == EffectKind::Ask && id.turn == 0 => {
-                self.visit(&id.step, id.visit.checked_sub(1)?)
+                self.visit(&id.step, id.visit.checked_sub(1)?, 0)
             }
             Event::StepDone { step, .. } | Event::StepCancelled { step } => self.last_visit(step, None),
             Event::StepFailed { step, why } => self.last_visit(step, Some(why.kind.name())),
@@ -93,16 +95,20 @@ impl RunSpans<'_> {
         span
     }
 
-    /// The last visit of a step that has ended.
+    /// The last visit of a step that has ended. If it ends again with the same visit, that was told.
     fn last_visit(&self, step: &StepId, failed: Option<&'static str>) -> Option<Span> {
         let visit = self.history.times(step)?.visits.last()?.visit;
-        let mut span = self.visit(step, visit)?;
+        let mut span = self.visit(step, visit, 1)?;
         fail(&mut span, failed);
         Some(span)
     }
 
-    fn visit(&self, step: &StepId, visit: u32) -> Option<Span> {
+    /// A visit with which the step has ended this often.
+    fn visit(&self, step: &StepId, visit: u32, endings: u32) -> Option<Span> {
         let times = self.history.times(step)?.visits.iter().find(|times| times.visit == visit)?;
+        if times.endings != endings {
+            return None;
+        }
         let known = self.history.run().step(step)?;
         let id = visit_span(self.run, step, visit);
         let mut span = self.span(id, Some(run_span(self.run)), format!("invoke_agent {}", known.spec.agent));
@@ -152,15 +158,16 @@ impl RunSpans<'_> {
         let ended = call.ended?;
         let run = self.history.run();
         let agent = run.step(&call.address.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
-        let mut span = self.effect(&call.address, format!("execute_tool {}", call.name), &agent);
+        let tool = tool_name(&call.name);
+        let mut span = self.effect(&call.address, format!("execute_tool {tool}"), &agent);
         (span.began, span.ended) = (call.begun.unwrap_or(call.wanted), ended);
         span.attributes.extend([
             (name::OPERATION, "execute_tool".into()),
-            (name::TOOL_NAME, call.name.as_str().into()),
+            (name::TOOL_NAME, tool.into()),
             (name::TOOL_TYPE, "function".into()),
         ]);
         if let Some(id) = run.call_at(&call.address).map(|call| call.id).filter(|id| !id.is_empty()) {
-            span.attributes.push((name::TOOL_CALL_ID, id.into()));
+            span.attributes.push((name::TOOL_CALL_ID, id[..id.floor_char_boundary(LONGEST_NAME)].into()));
         }
         if let Some(Reply::Output(output)) = &call.reply
             && let Some(used) = &output.usage
@@ -186,6 +193,12 @@ impl RunSpans<'_> {
         ]);
         span
     }
+}
+
+/// The name of a tool. Models may call what does not exist; if that is no name at all, it is what was said.
+fn tool_name(called: &str) -> &str {
+    let is_letter = |one: char| one.is_ascii_alphanumeric() || "_-.:/".contains(one);
+    if called.len() <= LONGEST_NAME && called.chars().all(is_letter) { called } else { "unknown" }
 }
 
 /// The kind of error that a call ended with.
@@ -245,13 +258,34 @@ fn answered(answer: &ModelAnswer) -> String {
     if !answer.text.is_empty() {
         parts.push(json!({ "type": "text", "content": cut(&answer.text) }));
     }
-    let calls = answer.calls.iter();
-    parts.extend(
-        calls.map(|call| json!({ "type": "tool_call", "id": call.id, "name": call.name, "arguments": call.args })),
-    );
+    parts.extend(answer.calls.iter().map(|call| {
+        let written = call.args.to_string();
+        // Arguments that are cut are no JSON any more, so they are a text.
+        let arguments = if written.len() > LONGEST_TEXT { json!(cut(&written)) } else { call.args.clone() };
+        json!({ "type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments })
+    }));
     Value::from(vec![json!({ "role": "assistant", "parts": parts, "finish_reason": finish(answer) })]).to_string()
 }
 
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_TEXT)]
+}
+
+#[cfg(test)]
+mod tests {
+    use updraft_run::ToolCall;
+
+    use super::*;
+
+    #[test]
+    fn what_a_model_wrote_is_bounded() {
+        assert_eq!((tool_name("mcp_a_echo"), tool_name("read_file")), ("mcp_a_echo", "read_file"));
+        assert_eq!(tool_name("the password is hunter2"), "unknown");
+        assert_eq!(tool_name(&"a".repeat(129)), "unknown");
+        let args = json!({ "content": "é".repeat(1 << 20) });
+        let call = |args| ToolCall { id: "1".into(), name: "write_file".into(), args, fault: None };
+        let said = |args| answered(&ModelAnswer { calls: vec![call(args)], ..ModelAnswer::default() });
+        assert!(said(args).len() < 2 * LONGEST_TEXT);
+        assert!(said(json!({ "path": "a" })).contains(r#""arguments":{"path":"a"}"#));
+    }
 }
