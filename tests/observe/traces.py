@@ -204,8 +204,8 @@ def check_sent_back(updraft):
     script = {"rules": [
         {"when": {"agent": "planner"}, "answer": {"json": plan}},
         {"when": {"agent": "reviewer", "contains": "made anew"}, "answer": {"json": {"verdict": "accept", "feedback": said}}},
-        {"when": {"agent": "reviewer"}, "answer": {"json": {"verdict": "retry", "feedback": said}}},
-        {"when": {"step": "make", "contains": "hunter2"}, "answer": {"text": f"It is made anew: {said}", "reasoning": said}},
+        {"when": {"agent": "reviewer"}, "answer": {"json": {"verdict": "retry", "feedback": f"once more: {said}"}}},
+        {"when": {"step": "make", "contains": "once more"}, "answer": {"text": f"It is made anew: {said}", "reasoning": said}},
         {"when": {"step": "make", "turn": 0}, "answer": {"calls": [{"name": said, "args": {"text": said}},
                                                                    {"name": "read_file", "args": {"path": said}}]}},
     ], "default": {"text": f"It is made: {said}"}}

@@ -66,7 +66,9 @@ impl HookWatcher {
             for hook in hooks {
                 let failed = match Box::pin(hook.call(&about, &workspace)).await {
                     Ok(HookAnswer::Pass) => continue,
-                    Ok(_) => "it refuses, but only a hook `before_call` can refuse something".to_owned(),
+                    Ok(HookAnswer::Deny(why) | HookAnswer::Ask(why)) => {
+                        format!("{why} (it refuses, which only a hook `before_call` can)")
+                    }
                     Err(why) => why,
                 };
                 tell(Notice::Hook { hook: hook.name, why: failed });

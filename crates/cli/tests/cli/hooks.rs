@@ -61,6 +61,27 @@ fn a_hook_refuses_a_call_and_what_it_said_is_in_the_journal() {
 }
 
 #[test]
+fn a_hook_is_told_the_tool_that_is_really_called_whatever_the_model_calls() {
+    let world = World::new();
+    let check = "told=$(cat); printf '%s\\n' \"$told\" >> asked.jsonl; case \"$told\" in *lock.txt*) exit 2;; esac";
+    hooks(&world, &[("before_call", check, "tools = [\"write_file\", \"apply_patch\"]")]);
+    let whole = json!({"name": "edit_file", "args": {"path": "lock.txt", "content": "x"}});
+    let patch = "*** Begin Patch\n*** Add File: lock.txt\n+x\n*** End Patch";
+    let patch = json!({"name": "edit_file", "args": {"patch": patch}});
+    let rules = json!({"rules": [{"when": {"turn": 0}, "answer": {"calls": [whole, patch, write("b.txt")]}}],
+                       "default": {"text": "done"}});
+    let model = world.script("s.json", &rules);
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "--yes", "do it"]).code(0);
+    assert!(!world.ws().join("lock.txt").exists() && world.ws().join("b.txt").exists());
+    let asked = std::fs::read_to_string(world.ws().join("asked.jsonl")).unwrap();
+    let asked: Vec<Value> = asked.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = asked.iter().map(|one| one["tool"].as_str().unwrap()).collect();
+    assert_eq!(told.iter().filter(|tool| **tool == "write_file").count(), 2, "{told:?}");
+    assert_eq!(told.iter().filter(|tool| **tool == "apply_patch").count(), 1, "{told:?}");
+    assert!(asked.iter().any(|one| one["arguments"] == json!({"path": "lock.txt", "content": "x"})), "{asked:?}");
+}
+
+#[test]
 fn a_hook_that_fails_or_hangs_lets_nothing_pass_unless_it_may() {
     let world = World::new();
     let model = world.script(
@@ -72,8 +93,10 @@ fn a_hook_that_fails_or_hangs_lets_nothing_pass_unless_it_may() {
     run().says("it could not be checked: it ended with exit code 1: broken");
     hooks(&world, &[("before_call", "sleep 60", "time = \"200ms\"")]);
     run().says("it could not be checked: it took longer than 0.2 s");
-    hooks(&world, &[("before_call", "echo '{\"decision\": \"deny\", \"reason\": \"by JSON\"}'", "")]);
+    hooks(&world, &[("before_call", "echo looking; echo '{\"decision\": \"deny\", \"reason\": \"by JSON\"}'", "")]);
     run().says("does not allow this call: by JSON");
+    hooks(&world, &[("before_call", "echo \"{'decision': 'deny'}\"", "")]);
+    run().says("it printed what begins like JSON and is none");
     assert!(!world.ws().join("b.txt").exists());
     hooks(&world, &[("before_call", "exit 1", "failure = \"pass\"")]);
     run();
@@ -84,6 +107,10 @@ fn a_hook_that_fails_or_hangs_lets_nothing_pass_unless_it_may() {
             "the hook's `event` is `before`; expected run_started",
         ),
         ("[[hooks]]\nevent = \"run_ended\"\n", "the hook has no `command`"),
+        (
+            "[[hooks]]\nevent = \"before_call\"\ncommand = [\"true\"]\ntools = [\"ask_model\"]\n",
+            "a question that no hook is told about",
+        ),
         ("[[hooks]]\nevent = \"run_ended\"\ncommand = [\"true\"]\nfailure = \"ask\"\n", "expected `deny` or `pass`"),
     ] {
         world.config("config.toml", text);
@@ -97,13 +124,22 @@ fn hooks_are_told_when_runs_begin_need_a_person_and_end() {
     let keep = "cat >> told.jsonl";
     hooks(
         &world,
-        &[("run_started", keep, ""), ("needs_person", keep, ""), ("run_ended", keep, ""), ("run_ended", "exit 9", "")],
+        &[
+            ("run_started", keep, ""),
+            // Nothing that runs in the sandbox writes there.
+            ("run_started", "cat >> .updraft/told.jsonl", ""),
+            ("needs_person", keep, ""),
+            ("run_ended", keep, ""),
+            ("run_ended", "exit 9", ""),
+        ],
     );
     let ask = json!({"name": "ask_user", "args": {"question": "Which colour?"}});
     let rules =
         json!({"rules": [{"when": {"turn": 0}, "answer": {"calls": [ask]}}], "default": {"text": "blue it is"}});
     let model = world.script("s.json", &rules);
-    world.updraft(&["run", "--model", &model, "--agent", "clarification", "paint it"]).code(3);
+    world.file(".updraft/notes.md", "");
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "clarification", "paint it"]).code(3);
+    assert!(ran.err.contains("the hook `run_started` failed: ") && ran.err.contains("told.jsonl"), "{}", ran.err);
     let told = || -> Vec<Value> {
         let text = std::fs::read_to_string(world.ws().join("told.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -30,6 +30,7 @@ mod folder_context;
 mod full;
 mod guardrails;
 mod handover;
+mod hook_kills;
 mod hooks;
 mod import;
 mod injection;

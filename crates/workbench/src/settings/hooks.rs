@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
-use updraft_run::Millis;
-use updraft_tools::HookEvent;
+use updraft_run::{ASK_USER, Millis};
+use updraft_tools::{ASK_MODEL, HookEvent};
 
 use super::layer::SettingsLayer;
 use super::origin::SettingOrigin;
@@ -16,6 +16,8 @@ use crate::time_format;
 /// How long a hook may take unless it says otherwise, and at most.
 const USUAL: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_mins(10);
+/// Questions to people and to other models. The run puts them itself, and tells no hook.
+const UNTOLD: [&str; 2] = [ASK_USER, ASK_MODEL];
 
 /// One table `[[hooks]]` as it was written.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -78,6 +80,11 @@ fn read(written: &WrittenHook, place: &str) -> Result<HookSetting, String> {
     if !tools.is_empty() && !matches!(event, HookEvent::BeforeCall | HookEvent::AfterCall) {
         return Err(format!("the hook has `tools`, but `{word}` is not about calls"));
     }
+    if let Some(name) = tools.iter().find(|name| UNTOLD.contains(&name.as_str())) {
+        return Err(format!(
+            "the hook's `tools` name `{name}`, a question that no hook is told about; deny it under [rules] instead"
+        ));
+    }
     let lets_pass_on_failure = match failure.map(Spanned::into_inner).as_deref() {
         None | Some("deny") => false,
         Some("pass") => true,
@@ -87,7 +94,8 @@ fn read(written: &WrittenHook, place: &str) -> Result<HookSetting, String> {
     if time.is_zero() || time > LONGEST {
         return Err("the hook's `time` must be more than 0 and at most 10 m".to_owned());
     }
-    let last = command.iter().rev().find(|word| word.contains(['/', '.'])).unwrap_or(program);
+    let is_file = |word: &&String| word.contains(['/', '.']) && !word.contains(char::is_whitespace);
+    let last = command.iter().rev().find(is_file).unwrap_or(program);
     let own_name = last.rsplit(['/', '\\']).next().unwrap_or(last).to_owned();
     let name = name.filter(|name| !name.trim().is_empty()).unwrap_or(own_name);
     Ok(HookSetting { name, event, command, tools, time, lets_pass_on_failure, from: place.to_owned() })
