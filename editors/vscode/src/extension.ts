@@ -52,7 +52,13 @@ export async function deactivate(): Promise<void> {
 const command = <Arguments extends unknown[]>(name: string, run: (...words: Arguments) => Promise<unknown>): vscode.Disposable =>
   vscode.commands.registerCommand(`updraft.${name}`, told(run));
 
-function runCommands(commands: RunCommands, store: RunStore, questions: Questions, log: vscode.LogOutputChannel, server: ServerLink): vscode.Disposable[] {
+function runCommands(
+  commands: RunCommands,
+  store: RunStore,
+  questions: Questions,
+  log: vscode.LogOutputChannel,
+  server: ServerLink,
+): vscode.Disposable[] {
   return [
     command('newRun', () => commands.newRun()),
     command('runOnSelection', () => commands.runOnSelection()),

@@ -133,5 +133,6 @@ export async function makeToken(): Promise<void> {
   const token = randomBytes(32).toString('hex');
   await settings().update('token', token, vscode.ConfigurationTarget.Global);
   await vscode.env.clipboard.writeText(token);
-  void vscode.window.showInformationMessage('The bridge has a new token. It is in the clipboard; pass it to `updraft bridge` in UPDRAFT_BRIDGE_TOKEN.');
+  const words = 'The bridge has a new token. It is in the clipboard; pass it to `updraft bridge` in UPDRAFT_BRIDGE_TOKEN.';
+  void vscode.window.showInformationMessage(words);
 }

@@ -43,7 +43,11 @@ async function withRulesOf(reader: FolderReader, folder: string, layers: readonl
 }
 
 /** The paths in a folder, relative to the workspace and sorted within each folder; folders end with a slash. */
-export async function listFiles(reader: FolderReader, folder: string, isRecursive: boolean): Promise<{ files: string[]; truncated: boolean }> {
+export async function listFiles(
+  reader: FolderReader,
+  folder: string,
+  isRecursive: boolean,
+): Promise<{ files: string[]; truncated: boolean }> {
   let layers: IgnoreRules[] = [];
   let above = '';
   for (const part of folder === '' ? [] : folder.split('/')) {

@@ -24,6 +24,7 @@ export function placed(path: string, root: string): string {
 export function mayBeWritten(relative: string): void {
   if (relative === '') throw new BridgeFault(Code.refused, 'the path of a file is missing');
   if (STARTS_PROGRAMS.test(relative)) {
-    throw new BridgeFault(Code.refused, `\`${relative}\` can start programs, so it is not written over the bridge; change it in the editor`);
+    const why = `\`${relative}\` can start programs, so it is not written over the bridge; change it in the editor`;
+    throw new BridgeFault(Code.refused, why);
   }
 }

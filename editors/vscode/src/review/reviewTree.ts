@@ -42,8 +42,8 @@ export class ReviewTree implements vscode.TreeDataProvider<ReviewNode>, vscode.C
     const file = this.#session.files.find(({ uri }) => uri.toString() === document.uri.toString());
     return (file?.hunks ?? []).flatMap((hunk) => {
       const node: ReviewNode = { kind: 'hunk', file: file!, hunk };
-      const lens = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range(hunk), { title, command, arguments: [node] });
-      return [lens('$(check) Keep', 'updraft.keep'), lens('$(discard) Put Back', 'updraft.putBack'), lens('$(diff) Show', 'updraft.showChange')];
+      const choices = [['$(check) Keep', 'keep'], ['$(discard) Put Back', 'putBack'], ['$(diff) Show', 'showChange']] as const;
+      return choices.map(([title, name]) => new vscode.CodeLens(range(hunk), { title, command: `updraft.${name}`, arguments: [node] }));
     });
   }
 
@@ -61,7 +61,8 @@ export class ReviewTree implements vscode.TreeDataProvider<ReviewNode>, vscode.C
     }
     const title = `${file.review.path} (before the run ↔ now)`;
     const at = node.kind === 'hunk' ? node.hunk : file.hunks[0];
-    await vscode.commands.executeCommand('vscode.diff', before, file.uri, title, { preview: true, ...(at ? { selection: range(at) } : {}) });
+    const options = { preview: true, ...(at ? { selection: range(at) } : {}) };
+    await vscode.commands.executeCommand('vscode.diff', before, file.uri, title, options);
   }
 }
 
@@ -81,8 +82,12 @@ function hunkItem(file: OpenFile, hunk: Hunk): vscode.TreeItem {
   const item = new vscode.TreeItem(where, None);
   item.id = `${file.review.path}@${hunk.beforeStart}+${hunk.before.length}@${hunk.nowStart}+${hunk.now.length}`;
   const shown = (lines: string[]): string => (lines[0] ?? '').trim() + (lines.length > 1 ? ' …' : '');
-  item.description = hunk.before.length === 0 ? `added: ${shown(hunk.now)}` : hunk.now.length === 0 ? `removed: ${shown(hunk.before)}` : `${shown(hunk.before)} → ${shown(hunk.now)}`;
   item.tooltip = [...hunk.before.map((line) => `- ${line}`), ...hunk.now.map((line) => `+ ${line}`)].join('');
-  item.iconPath = new vscode.ThemeIcon(hunk.before.length === 0 ? 'diff-added' : hunk.now.length === 0 ? 'diff-removed' : 'diff-modified');
+  const [words, icon] =
+    hunk.before.length === 0 ? [`added: ${shown(hunk.now)}`, 'diff-added']
+    : hunk.now.length === 0 ? [`removed: ${shown(hunk.before)}`, 'diff-removed']
+    : [`${shown(hunk.before)} → ${shown(hunk.now)}`, 'diff-modified'];
+  item.description = words;
+  item.iconPath = new vscode.ThemeIcon(icon);
   return item;
 }

@@ -19,13 +19,14 @@ export async function tellProblem(error: unknown): Promise<void> {
 }
 
 /** A function whose problems are told. */
-export const told = <Arguments extends unknown[]>(run: (...words: Arguments) => Promise<unknown>) => async (...words: Arguments): Promise<void> => {
-  try {
-    await run(...words);
-  } catch (error) {
-    await tellProblem(error);
-  }
-};
+export const told = <Arguments extends unknown[]>(run: (...words: Arguments) => Promise<unknown>) =>
+  async (...words: Arguments): Promise<void> => {
+    try {
+      await run(...words);
+    } catch (error) {
+      await tellProblem(error);
+    }
+  };
 
 export class RunCommands {
   readonly #store: RunStore;
@@ -43,7 +44,8 @@ export class RunCommands {
   }
 
   async newRun(): Promise<void> {
-    const goal = await vscode.window.showInputBox({ title: 'New run', prompt: 'What do you want done in this folder?', ignoreFocusOut: true });
+    const prompt = 'What do you want done in this folder?';
+    const goal = await vscode.window.showInputBox({ title: 'New run', prompt, ignoreFocusOut: true });
     if (goal?.trim()) await this.start(goal);
   }
 
@@ -52,7 +54,8 @@ export class RunCommands {
     if (editor === undefined || editor.selection.isEmpty) return;
     const { document, selection } = editor;
     const path = vscode.workspace.asRelativePath(document.uri, false);
-    const wish = await vscode.window.showInputBox({ title: `Run on the selection in ${path}`, prompt: 'What do you want done with it?', ignoreFocusOut: true });
+    const [title, prompt] = [`Run on the selection in ${path}`, 'What do you want done with it?'];
+    const wish = await vscode.window.showInputBox({ title, prompt, ignoreFocusOut: true });
     if (!wish?.trim()) return;
     // The agent reads the file from disk.
     if (document.isDirty) await document.save();

@@ -5,7 +5,6 @@ import * as vscode from 'vscode';
 import type { Wait } from '../serve/api.ts';
 import type { ServerLink } from '../serve/server.ts';
 import type { RunStore } from './runStore.ts';
-import { firstLine } from './words.ts';
 
 /** A notification has room for few buttons. */
 const MOST_BUTTONS = 3;
@@ -49,8 +48,7 @@ export class Questions {
   }
 
   async #approve(run: string, wait: Wait): Promise<boolean> {
-    const what = wait.call?.name ? `${wait.call.name} ${firstLine(JSON.stringify(wait.call.args ?? {}), 120)}: ` : '';
-    const chosen = await vscode.window.showWarningMessage(`Updraft: ${what}${wait.text}`, 'Allow', 'Allow in This Run', 'Refuse');
+    const chosen = await vscode.window.showWarningMessage(`Updraft: ${wait.text}`, 'Allow', 'Allow in This Run', 'Refuse');
     if (chosen === undefined) return false;
     const client = await this.#link.connect();
     if (chosen === 'Refuse') {

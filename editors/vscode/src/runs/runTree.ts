@@ -66,7 +66,8 @@ export class RunTree implements vscode.TreeDataProvider<RunNode>, vscode.TextDoc
     const item = new vscode.TreeItem(firstLine(wait.text), None);
     item.id = `${run}/${wait.id}`;
     item.description = wait.kind === 'approval' ? 'needs your approval' : 'asks you';
-    item.iconPath = new vscode.ThemeIcon(wait.kind === 'approval' ? 'shield' : 'comment-discussion', new vscode.ThemeColor('charts.yellow'));
+    const icon = wait.kind === 'approval' ? 'shield' : 'comment-discussion';
+    item.iconPath = new vscode.ThemeIcon(icon, new vscode.ThemeColor('charts.yellow'));
     item.tooltip = wait.text;
     item.contextValue = 'wait';
     item.command = { command: 'updraft.respond', title: 'Answer', arguments: [{ kind: 'wait', run, wait }] };
@@ -76,7 +77,8 @@ export class RunTree implements vscode.TreeDataProvider<RunNode>, vscode.TextDoc
   #step(run: string, step: Step): vscode.TreeItem {
     const all = this.#store.detail(run)?.steps ?? [];
     const others = parents(step, all).slice(1);
-    const item = new vscode.TreeItem(step.description ? firstLine(step.description, 60) : step.id, below(step.id, all).length > 0 ? Expanded : None);
+    const name = step.description ? firstLine(step.description, 60) : step.id;
+    const item = new vscode.TreeItem(name, below(step.id, all).length > 0 ? Expanded : None);
     item.id = `${run}/${step.id}`;
     item.description = others.length > 0 ? `${stepWords(step)} · + ${others.join(', ')}` : stepWords(step);
     item.iconPath = new vscode.ThemeIcon(stepIcon(step.status));

@@ -7,27 +7,32 @@ const OVER = new Set(['done', 'unproved', 'not_done', 'failed', 'cancelled']);
 export const isOver = (status: string): boolean => OVER.has(status);
 export const isPaused = (status: string): boolean => status === 'paused' || status === 'exhausted';
 
-/** The names of the editor's icons. */
-export const runIcon = (status: string): string =>
-  ({ done: 'pass', unproved: 'pass', failed: 'error', not_done: 'error', cancelled: 'circle-slash', waiting: 'question', paused: 'debug-pause', exhausted: 'debug-pause' })[status] ??
-  'loading~spin';
+/** The names of the editor's icons, by status. */
+const RUN_ICONS: Record<string, string> = {
+  done: 'pass', unproved: 'pass', failed: 'error', not_done: 'error', cancelled: 'circle-slash',
+  waiting: 'question', paused: 'debug-pause', exhausted: 'debug-pause',
+};
+const STEP_ICONS: Record<string, string> = {
+  completed: 'pass', failed: 'error', skipped: 'debug-step-over', cancelled: 'circle-slash', running: 'loading~spin', waiting: 'question',
+};
 
-export const stepIcon = (status: string): string =>
-  ({ completed: 'pass', failed: 'error', skipped: 'debug-step-over', cancelled: 'circle-slash', running: 'loading~spin', waiting: 'question' })[status] ??
-  'circle-outline';
+export const runIcon = (status: string): string => RUN_ICONS[status] ?? 'loading~spin';
+export const stepIcon = (status: string): string => STEP_ICONS[status] ?? 'circle-outline';
 
 export const firstLine = (text: string, most = 80): string => {
   const line = text.trim().split('\n')[0] ?? '';
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 };
 
-export const dollars = (cost: number | null): string => (cost === null ? '$?' : `$${cost > 0 && cost < 0.1 ? cost.toFixed(4) : cost.toFixed(2)}`);
+export const dollars = (cost: number | null): string =>
+  cost === null ? '$?' : `$${cost > 0 && cost < 0.1 ? cost.toFixed(4) : cost.toFixed(2)}`;
 
-export const runWords = ({ status, done, steps, cost }: RunRow): string =>
-  [status, steps ? `${done}/${steps} steps` : '', cost ?? ''].filter((word) => word !== '').join(' · ');
+const listed = (words: string[]): string => words.filter((word) => word !== '').join(' · ');
+
+export const runWords = ({ status, done, steps, cost }: RunRow): string => listed([status, steps ? `${done}/${steps} steps` : '', cost ?? '']);
 
 export const stepWords = ({ agent, status, turns, cost }: Step): string =>
-  [agent, status, turns > 0 ? `${turns} ${turns === 1 ? 'turn' : 'turns'}` : '', cost ? dollars(cost) : ''].filter((word) => word !== '').join(' · ');
+  listed([agent, status, turns > 0 ? `${turns} ${turns === 1 ? 'turn' : 'turns'}` : '', cost ? dollars(cost) : '']);
 
 /** The steps that a step comes after: those it names, and those that write what it reads. */
 export function parents(step: Step, all: readonly Step[]): string[] {
@@ -40,7 +45,8 @@ export const below = (parent: string | undefined, all: readonly Step[]): Step[] 
 
 /** A step as a page of Markdown. */
 export function stepPage(step: Step): string {
-  const output = typeof step.output === 'string' ? step.output : step.output === null || step.output === undefined ? '' : JSON.stringify(step.output, null, 2);
+  const { output: given } = step;
+  const output = typeof given === 'string' ? given : given === null || given === undefined ? '' : JSON.stringify(given, null, 2);
   const parts = [
     `# ${step.id}\n\n${stepWords(step)} · ${step.model}`,
     step.description && `${step.description}`,

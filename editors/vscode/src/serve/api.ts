@@ -10,7 +10,6 @@ export interface Wait {
   kind: 'approval' | 'question';
   text: string;
   options: string[];
-  call: { name?: string; args?: unknown } | null;
   form: unknown;
 }
 

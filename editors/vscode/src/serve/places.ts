@@ -38,7 +38,8 @@ export async function findProgram(setting: string, environment: Environment): Pr
     return (await isProgram(file)) ? file : undefined;
   }
   // Editors that were not started from a terminal often lack the folder that installers use.
-  const folders = [...(environment['PATH'] ?? '').split(path.delimiter), path.join(os.homedir(), '.local', 'bin'), path.join(os.homedir(), '.cargo', 'bin')];
+  const usual = ['.local', '.cargo'].map((folder) => path.join(os.homedir(), folder, 'bin'));
+  const folders = [...(environment['PATH'] ?? '').split(path.delimiter), ...usual];
   const names = process.platform === 'win32' ? ['updraft.exe', 'updraft.cmd'] : ['updraft'];
   for (const folder of folders.filter((folder) => path.isAbsolute(folder))) {
     for (const name of names) {

@@ -140,7 +140,9 @@ export class ServerLink {
         return client;
       }
       if (ended !== undefined || Date.now() > deadline) {
-        const why = `\`updraft serve\` did not start: ${ended ?? 'it takes too long'}\n${said.trim()}`;
+        // The address of the page would let others in.
+        const words = said.replace(/page at \S+/g, 'page at …').trim();
+        const why = `\`updraft serve\` did not start: ${ended ?? 'it takes too long'}\n${words}`;
         this.#log.error(why);
         throw new Lack('failed', why);
       }
