@@ -12,7 +12,8 @@ from chat_checks import user
 from response_checks import raw_events
 from world import World
 
-FIRST = "A loom weaves threads into cloth, and has done so for a long time. "
+# It ends where a piece ends: what comes after a piece can change nothing in it.
+FIRST = "A loom weaves threads into cloth, and has done so for a very long time. "
 REST = "Before it there were only knots. "
 OTHER = "Looms are used for weaving, in most parts of the world."
 REMARK = "Nobody knows what is in the file, so it has to be read first, from its beginning to its end. " * 15
@@ -92,11 +93,15 @@ def check_chat(world):
 
 def check_remark(world):
     """Long words before a call are set apart from the answer, and the answer is whole."""
-    with written(world, [REMARK, READ], [FIRST]) as live:
-        ask = live.client().chat.completions.create
-        chunks = list(ask(model="updraft/coder", messages=[user("What is it?")], stream=True))
-        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
-        assert text == f"{REMARK}\n\n---\n\n{FIRST}", text
+    go_on = threading.Event()
+    with written(world, [REMARK, go_on, READ], [FIRST]) as live:
+        text = ""
+        for chunk in live.client().chat.completions.create(model="updraft/coder", messages=[user("What is it?")], stream=True):
+            text += chunk.choices[0].delta.content or ""
+            if text:
+                go_on.set()
+        remark, _, answer = text.partition("\n\n---\n\n")
+        assert live.writer.was_patient and REMARK.startswith(remark) and answer == FIRST, text
     with written(world, ["I read it. ", READ], [FIRST]) as live:
         chunks = list(live.client().chat.completions.create(model="updraft/coder", messages=[user("What is it?")], stream=True))
         text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
@@ -122,8 +127,7 @@ def until_written(live):
         if text == FIRST:
             break
     stream.response.close()
-    begun = live.recorder.exchanges[-1].events()
-    return made, [event for event in begun if event["sequence_number"] <= begun[-1]["sequence_number"]]
+    return made, live.recorder.exchanges[-1].events()
 
 
 def check_resumed_response(world):

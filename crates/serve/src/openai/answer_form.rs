@@ -5,6 +5,9 @@ use updraft_workbench::service::object_in;
 
 use super::failure::OpenAiFailure;
 
+/// Why an answer is not given that has another form.
+pub(super) const NO_OBJECT: &str = "the answer is not the JSON object that was asked for";
+
 /// The form of an answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AnswerForm {
@@ -62,10 +65,9 @@ impl AnswerForm {
         Some(format!("Answer with one JSON object and nothing around it. It fits this JSON Schema: {schema}"))
     }
 
-    /// An answer in this form.
-    pub(super) fn told(&self, answer: &str) -> String {
-        let object = self.schema.as_ref().and_then(|_| object_in(answer));
-        object.unwrap_or_else(|| answer.to_owned())
+    /// An answer in this form; `None` if it has another.
+    pub(super) fn told(&self, answer: &str) -> Option<String> {
+        if self.schema.is_some() { object_in(answer) } else { Some(answer.to_owned()) }
     }
 }
 
@@ -85,10 +87,11 @@ mod tests {
         assert_eq!(AnswerForm::of_response(&format).as_ref(), Ok(&by_schema));
         assert_eq!(by_schema.schema_for(Some("thinker"), "x"), Ok(Some(schema)));
         assert_eq!(by_schema.schema_for(None, "x").unwrap_err().code, "unsupported_parameter");
-        assert_eq!(by_schema.told("```json\n{\"a\": \"b\",}\n```"), "{\"a\":\"b\"}");
+        assert_eq!(by_schema.told("```json\n{\"a\": \"b\",}\n```").as_deref(), Some("{\"a\":\"b\"}"));
+        assert_eq!(by_schema.told("A loom."), None);
         let any = chat(json!({ "type": "json_object" })).unwrap();
         assert!(any.instruction().is_some() && AnswerForm::default().instruction().is_none());
-        assert_eq!(AnswerForm::default().told("```json\n{}\n```"), "```json\n{}\n```");
+        assert_eq!(AnswerForm::default().told("A loom.").as_deref(), Some("A loom."));
         let wrong = [
             (json!({ "type": "grammar" }), "response_format.type"),
             (json!("text"), "response_format.type"),

@@ -13,6 +13,7 @@ use updraft_workbench::service::{LiveRuns, MomentReader, ProgramOrder, RunMoment
 use updraft_workbench::time_format;
 
 use super::OpenAiState;
+use super::answer_form::NO_OBJECT;
 use super::catalog;
 use super::chat_body::ChatHead;
 use super::chat_request::ChatRequest;
@@ -95,7 +96,9 @@ pub(super) fn answer(head: &ChatHead, moment: &RunMoment, state: &OpenAiState) -
     match moment {
         RunMoment::Asks(asked) => Ok(waits::asked_sealed(run, asked, &state.origin, &state.key)),
         RunMoment::Rests(why) => Ok(waits::stopped(run, why, &state.origin)),
-        RunMoment::Ends { status: Status::Done | Status::Unproved, answer, .. } => Ok(head.form.told(answer)),
+        RunMoment::Ends { status: Status::Done | Status::Unproved, answer, .. } => {
+            head.form.told(answer).ok_or_else(|| OpenAiFailure::failed(format!("run {run}: {NO_OBJECT}")))
+        }
         RunMoment::Ends { status: Status::Cancelled, .. } => {
             Err(OpenAiFailure::failed(format!("run {run} was cancelled")))
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use updraft_run::{Status, TokenUsage};
 use updraft_workbench::service::{NumberedMoment, RunMoment};
 
+use super::answer_form::NO_OBJECT;
 use super::answer_teller::{AnswerTeller, pieces};
 use super::response_body::{self, MessageEnd, ResponseProgress, ResponseState};
 use super::response_record::ResponseRecord;
@@ -125,14 +126,18 @@ impl ResponseStory {
                 self.rest(ResponseState::Incomplete, seconds, "response.incomplete");
             }
             RunMoment::Ends { status, answer, why } => {
-                self.finish(&self.record.form().told(answer));
+                let told = self.record.form().told(answer);
+                self.finish(told.as_deref().unwrap_or_default());
                 let (state, event) = match status {
-                    Status::Done | Status::Unproved => (ResponseState::Completed, "response.completed"),
+                    Status::Done | Status::Unproved if told.is_some() => {
+                        (ResponseState::Completed, "response.completed")
+                    }
                     Status::Cancelled => (ResponseState::Cancelled, "response.incomplete"),
                     _ => (ResponseState::Failed, "response.failed"),
                 };
                 if state == ResponseState::Failed {
-                    let why = if why.is_empty() { "the run ended without the result" } else { why };
+                    let unsaid = if told.is_none() { NO_OBJECT } else { "the run ended without the result" };
+                    let why = if why.is_empty() { unsaid } else { why };
                     self.progress.error = Some(why.to_owned());
                 }
                 self.rest(state, seconds, event);

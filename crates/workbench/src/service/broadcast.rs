@@ -67,7 +67,7 @@ pub(crate) fn rest_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> Vec<T> {
 impl RunWatcher for RunBroadcast {
     fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
         self.metrics.count(id, record, run);
-        self.feeds.advanced(id);
+        self.feeds.advanced(id, record);
         for event in &record.events {
             if let Event::Replied { reply: Reply::Output(output), .. } = event {
                 for change in changed(&output.changes) {

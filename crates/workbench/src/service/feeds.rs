@@ -14,7 +14,7 @@ use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::Instant;
 use updraft_engine::Delta;
 use updraft_journal::{ChangeWatcher, Journal};
-use updraft_run::{EffectAddress, Record, RunId};
+use updraft_run::{EffectAddress, Event, Record, RunId};
 
 use super::runs::LiveRuns;
 use crate::fault::Fault;
@@ -48,6 +48,40 @@ pub(crate) struct LiveFeeds(Arc<Mutex<FeedMap>>);
 struct FeedMap {
     feeds: BTreeMap<RunId, Arc<RunFeed>>,
     uses: u64,
+    /// The answers that are being written in runs that have no feed.
+    texts: BTreeMap<RunId, Arc<Mutex<WrittenTexts>>>,
+}
+
+/// The text of the answers that are being written, each from its beginning: whoever comes later can read along.
+#[derive(Default)]
+struct WrittenTexts(BTreeMap<EffectAddress, String>);
+
+impl WrittenTexts {
+    fn add(&mut self, at: &EffectAddress, delta: &Delta<'_>) {
+        match delta {
+            Delta::Text(text) => {
+                let whole = self.0.entry(at.clone()).or_default();
+                if whole.len() < LIVE_TEXT {
+                    whole.push_str(text);
+                }
+            }
+            Delta::Again(_) => drop(self.0.remove(at)),
+            _ => {}
+        }
+    }
+
+    /// Removes those that a record has.
+    fn forget(&mut self, record: &Record) {
+        for event in &record.events {
+            if let Event::Replied { id, .. } = event {
+                self.0.remove(id);
+            }
+        }
+    }
+}
+
+fn lock(texts: &Mutex<WrittenTexts>) -> MutexGuard<'_, WrittenTexts> {
+    texts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A piece of a model's answer while it is written.
@@ -84,7 +118,7 @@ pub struct RunFeed {
     position: watch::Sender<u64>,
     live: broadcast::Sender<LiveText>,
     /// The text of the answers that are being written.
-    texts: Mutex<BTreeMap<EffectAddress, String>>,
+    texts: Arc<Mutex<WrittenTexts>>,
     news: Notify,
     is_followed: AtomicBool,
     used: AtomicU64,
@@ -104,7 +138,14 @@ impl FeedMap {
             }
             let oldest = idle.iter().min_by_key(|feed| feed.used.load(Ordering::Relaxed)).map(|feed| feed.id.clone());
             let Some(oldest) = oldest else { return };
-            self.feeds.remove(&oldest);
+            self.remove(&oldest);
+        }
+    }
+
+    /// Removes a feed, but not what is being written.
+    fn remove(&mut self, id: &RunId) {
+        if let Some(feed) = self.feeds.remove(id).filter(|feed| !lock(&feed.texts).0.is_empty()) {
+            self.texts.insert(id.clone(), Arc::clone(&feed.texts));
         }
     }
 }
@@ -124,7 +165,9 @@ impl LiveFeeds {
             feed.used.store(use_now, Ordering::Relaxed);
             return Arc::clone(feed);
         }
+        map.remove(id);
         map.shrink();
+        let texts = map.texts.remove(id).unwrap_or_default();
         let feed = Arc::new(RunFeed {
             id: id.clone(),
             journal: journal.clone(),
@@ -132,7 +175,7 @@ impl LiveFeeds {
             past: Mutex::default(),
             position: watch::Sender::new(0),
             live: broadcast::channel(PIECES).0,
-            texts: Mutex::default(),
+            texts,
             news: Notify::new(),
             is_followed: AtomicBool::new(false),
             used: AtomicU64::new(use_now),
@@ -148,21 +191,31 @@ impl LiveFeeds {
         self.map().feeds.values().map(|feed| feed.position.receiver_count()).sum()
     }
 
-    fn watched(&self, id: &RunId) -> Option<Arc<RunFeed>> {
-        self.map().feeds.get(id).filter(|feed| feed.is_watched()).cloned()
-    }
-
     /// A record of a run is on disk.
-    pub(super) fn advanced(&self, id: &RunId) {
-        if let Some(feed) = self.watched(id) {
-            feed.news.notify_one();
+    pub(super) fn advanced(&self, id: &RunId, record: &Record) {
+        let mut map = self.map();
+        match map.feeds.get(id) {
+            Some(feed) if feed.is_watched() => return feed.news.notify_one(),
+            // One that is watched does it when it has read the record.
+            Some(feed) => return lock(&feed.texts).forget(record),
+            None => {}
+        }
+        let Some(texts) = map.texts.get(id) else { return };
+        lock(texts).forget(record);
+        if record.events.iter().any(|event| matches!(event, Event::Finished { .. })) {
+            map.texts.remove(id);
         }
     }
 
     /// A piece of an answer has arrived.
     pub(super) fn delta(&self, id: &RunId, at: &EffectAddress, delta: &Delta<'_>) {
-        if let Some(feed) = self.watched(id) {
+        let mut map = self.map();
+        let feed = map.feeds.get(id).cloned();
+        if let Some(feed) = feed {
+            drop(map);
             feed.hear(at, delta);
+        } else if matches!(delta, Delta::Text(_) | Delta::Again(_)) {
+            lock(map.texts.entry(id.clone()).or_default()).add(at, delta);
         }
     }
 }
@@ -288,37 +341,30 @@ impl RunFeed {
 
     /// The text of the answers that are being written, and what comes next.
     pub fn live(&self) -> (Vec<LiveText>, broadcast::Receiver<LiveText>) {
-        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = lock(&self.texts);
         let whole = |(at, text): (&EffectAddress, &String)| LiveText {
             address: at.clone(),
             text: text.as_str().into(),
             kind: LiveTextKind::Whole,
         };
-        (texts.iter().filter(|(_, text)| !text.is_empty()).map(whole).collect(), self.live.subscribe())
+        (texts.0.iter().filter(|(_, text)| !text.is_empty()).map(whole).collect(), self.live.subscribe())
     }
 
     /// The text that a model has written so far to a question.
     pub fn text_at(&self, question: &EffectAddress) -> Option<String> {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(question).cloned()
+        lock(&self.texts).0.get(question).cloned()
     }
 
     fn hear(&self, at: &EffectAddress, delta: &Delta<'_>) {
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever asks for the texts gets them with what comes next, without a gap.
+        let mut texts = lock(&self.texts);
+        texts.add(at, delta);
         let (text, kind) = match delta {
-            Delta::Text(text) => {
-                let whole = texts.entry(at.clone()).or_default();
-                if whole.len() < LIVE_TEXT {
-                    whole.push_str(text);
-                }
-                ((*text).into(), LiveTextKind::Text)
-            }
+            Delta::Text(text) => ((*text).into(), LiveTextKind::Text),
             Delta::Reasoning(text) => ((*text).into(), LiveTextKind::Reasoning),
             Delta::Call(name) => (format!("writes a call of {name}").into(), LiveTextKind::Status),
             Delta::Waiting(why) => ((*why).into(), LiveTextKind::Status),
-            Delta::Again(_) => {
-                texts.remove(at);
-                ("".into(), LiveTextKind::Whole)
-            }
+            Delta::Again(_) => ("".into(), LiveTextKind::Whole),
             _ => return,
         };
         // There may be no receiver.
@@ -377,8 +423,7 @@ impl RunFeed {
     /// Removes the texts of answers that are in the journal now.
     fn forget_written(&self) {
         let history = self.history.read().unwrap_or_else(PoisonError::into_inner);
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        texts.retain(|at, _| history.run().open().contains_key(at));
+        lock(&self.texts).0.retain(|at, _| history.run().open().contains_key(at));
     }
 }
 
@@ -421,6 +466,42 @@ mod tests {
         }
         assert_eq!(feed.past().len(), 2, "two histories are kept on the way");
         journal.close().await;
+    }
+
+    #[test]
+    fn who_comes_in_the_middle_of_an_answer_reads_it_from_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&folder.path().join("j.db"), JournalOptions::default()).unwrap();
+        let (feeds, id) = (LiveFeeds::default(), RunId::from_bits([7; 10]));
+        let [first, second]: [EffectAddress; 2] = ["a/0/0/ask.0", "a/0/1/ask.0"].map(|at| at.parse().unwrap());
+        let say = |at: &EffectAddress, text: &str| feeds.delta(&id, at, &Delta::Text(text));
+        say(&first, "A loom ");
+        let feed = feeds.of(&journal, &id);
+        let watcher = feed.positions();
+        say(&first, "weaves.");
+        assert_eq!(feed.text_at(&first).as_deref(), Some("A loom weaves."));
+        feeds.delta(&id, &first, &Delta::Again("it broke off"));
+        drop(watcher);
+        // Nobody watches for a while.
+        say(&first, "Looms ");
+        feeds.map().remove(&id);
+        say(&first, "weave.");
+        let feed = feeds.of(&journal, &id);
+        assert_eq!(feed.text_at(&first).as_deref(), Some("Looms weave."));
+        let reply = |id: &EffectAddress| Event::Replied {
+            id: id.clone(),
+            attempt: 1,
+            reply: updraft_run::Reply::Cancelled,
+            prepared: Vec::new(),
+        };
+        let record = |events| Record { at: Timestamp(1), input: Input::Pause, events };
+        feeds.advanced(&id, &record(vec![reply(&first)]));
+        assert_eq!(feed.text_at(&first), None);
+        // What nobody ever watched is not kept for ever.
+        feeds.map().remove(&id);
+        say(&second, "More.");
+        feeds.advanced(&id, &record(vec![reply(&second), Event::Finished { answer: String::new(), failed: None }]));
+        assert!(feeds.map().texts.is_empty());
     }
 
     #[test]

@@ -23,7 +23,8 @@ impl AnswerDraft {
     pub(super) fn of(run: &Run) -> Option<Self> {
         let mut open = run.open().iter();
         let (Some((address, effect)), None) = (open.next(), open.next()) else { return None };
-        if address.kind != EffectKind::Ask || effect.begun.is_none() || *run.phase() != RunPhase::Running {
+        // That it has begun is in the journal only if it may be billed.
+        if address.kind != EffectKind::Ask || *run.phase() != RunPhase::Running {
             return None;
         }
         let step = run.step(&address.step)?;
