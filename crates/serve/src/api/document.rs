@@ -121,6 +121,10 @@ impl Modify for CommonParts {
 
 /// Adds what all operations of this kind have.
 fn complete(method: &Method, path: &str, operation: &mut Operation) {
+    // The names of functions are the same in several files, and these must not be.
+    let words = path.split(['/', '{', '}', '.']).filter(|word| !word.is_empty());
+    let words: Vec<&str> = std::iter::once(method.as_str()).chain(words).collect();
+    operation.operation_id = Some(words.join("_").to_lowercase());
     let role = roles::needed(method, path).word();
     let about = operation.description.take().unwrap_or_default();
     operation.description = Some(format!("{about}\n\nNeeds the role `{role}`.").trim().to_owned());
@@ -179,6 +183,15 @@ pub(super) async fn openapi() -> impl IntoResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own() {
+        let document = serde_json::to_value(ApiDocument::openapi()).unwrap();
+        let items = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
+        let names: Vec<&str> = items.filter_map(|(_, operation)| operation["operationId"].as_str()).collect();
+        let different: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+        assert!(names.len() > 40 && different.len() == names.len(), "{names:?}");
+    }
 
     /// `cargo xtask reference --write` writes it anew.
     #[test]

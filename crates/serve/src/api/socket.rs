@@ -108,7 +108,7 @@ async fn send_all(connection: Upgraded, mut watcher: ApiWatcher) -> Result<(), E
                 None => return Ok(()),
                 Some(Ok(Frame::Close(_))) => {
                     // The library has put an answer to it into the queue. The client may be gone already.
-                    let _ = tokio::time::timeout(FAREWELL, socket.close(None)).await;
+                    let _ = tokio::time::timeout(FAREWELL, socket.flush()).await;
                     return Ok(());
                 }
                 // Pings are answered by the library.
