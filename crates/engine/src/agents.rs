@@ -67,6 +67,8 @@ pub struct Agent {
     pub small: Option<String>,
     /// Words in a goal that ask for it, for a swarm whose router makes no plan.
     pub keywords: Vec<String>,
+    /// Where it is, if it works on another server.
+    pub remote: Option<RemoteAddress>,
     /// Fields of its file that only other tools use.
     pub ignored: Vec<String>,
     /// Its prompt.
@@ -75,6 +77,17 @@ pub struct Agent {
     pub file: Option<PathBuf>,
     /// How near the folder of its file is: 0 for a built-in agent, higher is nearer.
     pub layer: u32,
+}
+
+/// Where an agent is that works on another server, which speaks A2A.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteAddress {
+    /// The address of the server, or of its agent card.
+    pub url: String,
+    /// The environment variable that holds the token for it.
+    pub token_env: Option<String>,
+    /// The agent's name there, if the server has several.
+    pub tenant: Option<String>,
 }
 
 /// Whether the files of a folder may widen what an agent may do.
@@ -113,6 +126,13 @@ impl Agents {
         self.known.values_mut().for_each(|agent| reword(&mut agent.narrowed.rules));
     }
 
+    /// Has an agent give results of another form.
+    pub fn set_schema(&mut self, name: &str, schema: Value) {
+        if let Some(agent) = self.known.get_mut(name) {
+            agent.schema = Some(schema);
+        }
+    }
+
     /// The built-in agents.
     pub fn compiled_in() -> Result<Self, Error> {
         let parsed = COMPILED_IN.iter().map(|(name, text)| {
@@ -126,13 +146,6 @@ impl Agents {
     /// that cannot be read is reported and changes nothing either: a built-in agent stays as it is.
     pub fn override_from(&mut self, folder: &Path, trust: FolderTrust) -> Result<(), Error> {
         self.layers += 1;
-    /// Has an agent give results of another form.
-    pub fn set_schema(&mut self, name: &str, schema: Value) {
-        if let Some(agent) = self.known.get_mut(name) {
-            agent.schema = Some(schema);
-        }
-    }
-
         for (stem, text) in markdown_in(folder)? {
             let file = folder.join(format!("{stem}.md"));
             match text.and_then(|text| Agent::parse(&stem, &text, &file)) {

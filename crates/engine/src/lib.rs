@@ -69,7 +69,7 @@ mod undo;
 mod watcher;
 
 pub use agent_record::{AgentRecord, AgentTally};
-pub use agents::{Agent, Agents, FolderTrust};
+pub use agents::{Agent, Agents, FolderTrust, RemoteAddress};
 pub use bus::{BusMessage, MessageKind, bus};
 pub use call_audit::{ApprovalRecord, CallAudit, touched};
 pub use changed_files::{ChangedFile, changed_files};

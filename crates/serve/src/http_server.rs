@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::{self, McpHandler};
 use updraft_workbench::UpdraftService;
 
+use crate::a2a;
 use crate::admission::{AdmissionSlot, WaitingListener};
 use crate::api;
 use crate::bearer::BearerAccess;
@@ -61,6 +62,7 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
             let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
             let programs = BearerAccess::new(token.clone(), users.clone()).named(&names, &origins, tls.as_ref());
             let api = api::router(service_of_page.clone(), programs.clone(), webhooks.clone(), stop.clone());
+            let a2a = a2a::router(service_of_page.clone(), programs.clone(), tls.is_some(), stop.clone());
             let origin = address.origin();
             let service_of_openai = service_of_page.clone();
             let metrics = metrics::router(service_of_page.clone(), programs.clone());
@@ -70,7 +72,7 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
             let access = PageAccess::new(token, address, users);
             let page = page::router(service_of_page, access, stop.clone());
             let router = Router::new().route_service("/mcp", service).layer(guard);
-            router.merge(api).merge(openai::router(openai)).merge(metrics).merge(page)
+            router.merge(api).merge(a2a).merge(openai::router(openai)).merge(metrics).merge(page)
         }
         None => Router::new().route_service("/mcp", service).layer(guard),
     };

@@ -14,12 +14,14 @@
 //! | `users.rs` | names, roles and tokens of the people who share the page |
 //! | `bearer.rs` | who may come in with `Authorization: Bearer TOKEN` |
 //! | `openai.rs` and `openai/` | agents for programs that speak OpenAI's API |
+//! | `a2a.rs` and `a2a/` | runs as tasks for other agents |
 //! | `page.rs` and `page/` | the web page |
 //! | `api.rs` and `api/` | the HTTP API |
 //! | `webhooks.rs` | other servers that are told about runs |
 //! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
+mod a2a;
 mod admission;
 mod api;
 mod bearer;

@@ -30,6 +30,7 @@
 //! |---|---|
 //! | `tool` | the trait, and the context that a call gets |
 //! | `registry` | tools by name |
+//! | `remote_agent` | agents on other servers, by A2A |
 //! | `dispatch` | turns one call into a reply |
 //! | `schema` | checks arguments against a JSON Schema, which may be hostile |
 //! | `open_plain`, `private_file` | opens files outside the workspace; replaces our own files as a whole |
@@ -60,6 +61,7 @@ mod open_plain;
 mod picture;
 mod private_file;
 mod registry;
+mod remote_agent;
 mod schema;
 mod shell;
 mod tool;
@@ -84,12 +86,13 @@ pub use open_plain::{open_plain, open_unlinked, read_plain};
 pub use picture::{LARGEST_PICTURE, mime_of};
 pub use private_file::replace_private;
 pub use registry::Registry;
+pub use remote_agent::{AgentToken, RemoteAgentConfig, remote_agent_tool};
 pub use schema::{Mismatch, Schema};
 pub use tool::{
     CallContext, CallLog, Caller, Consultation, ReadEarlierTurns, RunContext, Tool, ToolFuture, ToolSource, ToolTraits,
 };
 pub use updraft_workspace::{
-    Error as WorkspaceError, HiddenFiles, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
+    Error as WorkspaceError, HiddenFiles, LinkPolicy, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
     WriteOutcome, is_draft_of_any,
 };
 pub use web::{AddressOverride, PageCache, SearchConfig, SearchKey, SearchProvider, WebConfig, WebLimits};

@@ -16,6 +16,7 @@ use crate::guardrails::Guardrails;
 use crate::hooks::Hook;
 use crate::limits::ToolLimits;
 use crate::memory_access::MemoryAccess;
+use crate::remote_agent::{self, RemoteAgentConfig};
 use crate::schema::Schema;
 use crate::tool::{Tool, ToolSource};
 use crate::web::WebConfig;
@@ -140,6 +141,15 @@ impl Registry {
     #[must_use]
     pub fn with_candidates(mut self, copies: PathBuf, confinement: Confinement, limits: &ToolLimits) -> Self {
         for tool in builtin::candidates(copies, confinement, limits) {
+            self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Adds a tool for each agent on another server.
+    #[must_use]
+    pub fn with_remote_agents(mut self, agents: Vec<RemoteAgentConfig>) -> Self {
+        for tool in remote_agent::tools(agents) {
             self.insert_own(tool);
         }
         self

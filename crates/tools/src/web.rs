@@ -133,7 +133,7 @@ impl Fetcher {
 }
 
 /// A client for a service that the user has chosen: it may be on this machine or in the user's network.
-fn plain_client(certificates: &[u8], connect: Duration) -> Result<reqwest::Client, Failure> {
+pub(crate) fn plain_client(certificates: &[u8], connect: Duration) -> Result<reqwest::Client, Failure> {
     let unusable = |why: reqwest::Error| {
         Failure::new(FailureKind::Config, format!("could not create an HTTP client: {}", fetch::chain(&why)))
     };

@@ -9,6 +9,7 @@
 //! | `workbench.rs` | the workbench of one folder: `open`, and the parts that runs share |
 //! | `start.rs`, `goal_pictures.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
 //! | `outlook.rs`, `repeat.rs` | what a plan will use and cost; which results of a run are kept when it is repeated |
+//! | `remote_agents.rs` | agents on other servers |
 //! | `recipes.rs`, `schedules.rs` | goals and plans with parameters, as files; runs that begin by themselves |
 //! | `doctor.rs` | what works in a folder, what does not, and what to do about it |
 //! | `flags.rs` | settings from the command line, which override all others |
@@ -50,6 +51,7 @@ mod notice;
 pub mod observe;
 mod outlook;
 pub mod recipes;
+mod remote_agents;
 mod repeat;
 mod resume;
 pub mod sandbox_probe;

@@ -16,6 +16,7 @@
 //! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
 //! | `scheduler.rs` | begins the runs of schedules when they are due |
 //! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
+//! | `run_results.rs` | how far runs are, and the files they made, for programs that delegate work |
 //! | `aftermath.rs` | runs exported, reviewed, undone, removed |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
@@ -42,6 +43,7 @@ mod program_orders;
 mod reached_limit;
 mod request_keys;
 mod run_list;
+mod run_results;
 mod runs;
 mod recurring;
 mod scheduler;
@@ -79,6 +81,7 @@ pub use program_orders::{ProgramOrder, object_in};
 pub use reached_limit::ReachedLimit;
 pub use request_keys::KeyedRun;
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
+pub use run_results::RunHead;
 pub(crate) use runs::ENTRY_POINT;
 pub use runs::LiveRuns;
 pub use search::WorkspaceFiles;

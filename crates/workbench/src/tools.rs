@@ -12,7 +12,7 @@ use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Guardra
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confinement, dropins, guardrails, hooks, knowledge, memory, search_access, skills};
+use crate::{confinement, dropins, guardrails, hooks, knowledge, memory, remote_agents, search_access, skills};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -52,6 +52,7 @@ pub(crate) async fn registry(
         ..settings.effective.web.web()?
     };
     let index = Arc::new(knowledge::index(folders, workspace, settings));
+    let remote = remote_agents::of(folders, workspace, settings, &web.certificates)?;
     let mut registry = Registry::standard(&limits)
         .with_documents(&limits, documents)
         .with_commands(confinement.clone())
@@ -62,6 +63,7 @@ pub(crate) async fn registry(
         .with_memory(&Arc::new(memory::access(folders, workspace, settings)))
         .with_checks(settings.effective.working.checks.value.clone())
         .with_candidates(copies(folders), confinement.clone(), &limits)
+        .with_remote_agents(remote)
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let mut listing =
         dropins::of(folders, workspace, settings, confinement.clone()).register(&mut registry, look).await;

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use serde_json::Value;
 use updraft_run::{AgentRole, ApprovalMode, Rule, StepId, ThinkingEffort};
+use updraft_tools::remote_agent_tool;
 
 use super::Agent;
 use crate::Error;
 use crate::front_matter::{self, Field, Misread};
+use crate::prompts::fill;
 
 /// The accepted names of fields: in lower case, without `_` and `-`.
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 23] = [
     "name",
     "purpose",
     "description",
@@ -32,7 +34,12 @@ const FIELDS: [&str; 20] = [
     "schema",
     "keywords",
     "small",
+    "a2a",
+    "a2atoken",
+    "a2aagent",
 ];
+/// The prompt of an agent on another server, if its file has none.
+const REMOTE: &str = include_str!("../../../../prompts/remote/agent.md");
 /// Parts of names of fields that limit an agent. An unknown field with such a name is an error and is never silently
 /// ignored.
 const LIMITING: [&str; 6] = ["deny", "denied", "allow", "permission", "readonly", "tool"];
@@ -62,10 +69,27 @@ impl Agent {
                 "`purpose` is missing: one sentence that tells the planner what the agent is for".into(),
             ));
         }
+        agent.complete_remote().map_err(&at_first)?;
         if StepId::parse(&agent.name).is_err() {
             return Err(at_first(format!("`name` is `{}`; expected letters, digits, `_`, `-`, `.`", agent.name)));
         }
         Ok(agent)
+    }
+
+    /// Gives an agent on another server the tool that asks it, and a prompt.
+    fn complete_remote(&mut self) -> Result<(), String> {
+        let Some(remote) = &self.remote else { return Ok(()) };
+        if !remote.url.starts_with("http://") && !remote.url.starts_with("https://") {
+            return Err("`a2a` is the address of a server: it begins with `https://` or `http://`".into());
+        }
+        let tool = remote_agent_tool(&self.name);
+        if self.prompt.trim().is_empty() {
+            self.prompt = fill(REMOTE, &[("tool", &tool)]);
+        }
+        if !self.tools.contains(&tool) {
+            self.tools.push(tool);
+        }
+        Ok(())
     }
 
     fn set(&mut self, field: &Field, place: &str) -> Result<(), String> {
@@ -112,6 +136,9 @@ impl Agent {
                 schema @ Value::Object(_) => self.schema = Some(schema),
                 _ => return Err("`schema` must be a JSON Schema object, as JSON or as YAML".into()),
             },
+            "a2a" => word(field)?.clone_into(&mut self.remote.get_or_insert_default().url),
+            "a2atoken" => self.remote.get_or_insert_default().token_env = Some(word(field)?.to_owned()),
+            "a2aagent" => self.remote.get_or_insert_default().tenant = Some(word(field)?.to_owned()),
             "keywords" => self.keywords.extend(words(field)?),
             "small" => {
                 let text = field.value.text().map(str::trim).filter(|text| !text.is_empty());

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use updraft_engine::{Agent, Agents, FolderTrust, NewRun, Prompts, RosterTexts};
+use updraft_engine::{Agent, Agents, FolderTrust, NewRun, Prompts, RemoteAddress, RosterTexts};
 use updraft_run::{AgentRole, Roster, RunSettings};
 
 use crate::support::{World, by, calls, says, settings, specs, start, turn};
@@ -91,6 +91,18 @@ fn a_file_of_another_tool_is_read_for_what_means_the_same() {
     assert_eq!((agent.model, agent.turns, agent.narrowed.rules.deny.len()), (None, Some(12), 1));
     assert_eq!(agent.ignored, ["color", "hooks"]);
     assert_eq!(agent.prompt, "You review.");
+}
+
+#[test]
+fn an_agent_on_another_server_has_the_tool_that_asks_it_and_a_prompt() {
+    let agent = read("---\npurpose: Answers.\na2a: https://a.example\na2a-token: A_TOKEN\na2a-agent: law\n---\n");
+    let (token_env, tenant) = (Some("A_TOKEN".to_owned()), Some("law".to_owned()));
+    assert_eq!(agent.remote, Some(RemoteAddress { url: "https://a.example".to_owned(), token_env, tenant }));
+    assert_eq!(agent.tools, ["ask_stem"]);
+    assert!(agent.prompt.contains("Call `ask_stem` once"), "{}", agent.prompt);
+    let own = read("---\npurpose: Answers.\na2a: http://a.example\ntools: [files]\n---\nAsk politely.\n");
+    assert_eq!((own.prompt.as_str(), own.tools.join(" ").as_str()), ("Ask politely.", "files ask_stem"));
+    assert!(fault("---\npurpose: Answers.\na2a: a.example\n---\n").contains("`a2a` is the address of a server"));
 }
 
 #[test]

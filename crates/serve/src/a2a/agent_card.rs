@@ -39,9 +39,9 @@ fn public(origin: &str) -> Value {
             { "url": format!("{origin}/a2a/v1"), "protocolBinding": "HTTP+JSON", "protocolVersion": VERSION },
         ],
         "capabilities": { "streaming": true, "pushNotifications": true, "extendedAgentCard": true },
-        "securitySchemes": { "token": { "httpAuthSecurityScheme": {
-            "scheme": "Bearer", "description": "The token of `updraft serve`, or one of a user." } } },
-        "securityRequirements": [{ "schemes": { "token": { "list": [] } } }],
+        "securitySchemes": { "bearer": { "httpAuthSecurityScheme": {
+            "scheme": "Bearer", "description": "Given by the owner of this server." } } },
+        "securityRequirements": [{ "schemes": { "bearer": { "list": [] } } }],
         "defaultInputModes": ["text/plain", "application/json", "application/octet-stream"],
         "defaultOutputModes": ["text/markdown", "text/plain", "application/octet-stream"],
         "skills": [{

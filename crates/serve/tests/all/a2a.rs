@@ -143,8 +143,8 @@ async fn everybody_may_read_the_card_and_those_with_a_token_the_one_with_the_age
         card["capabilities"],
         json!({ "streaming": true, "pushNotifications": true, "extendedAgentCard": true })
     );
-    assert_eq!(card["securitySchemes"]["token"]["httpAuthSecurityScheme"]["scheme"], "Bearer");
-    assert_eq!(card["securityRequirements"], json!([{ "schemes": { "token": { "list": [] } } }]));
+    assert_eq!(card["securitySchemes"]["bearer"]["httpAuthSecurityScheme"]["scheme"], "Bearer");
+    assert_eq!(card["securityRequirements"], json!([{ "schemes": { "bearer": { "list": [] } } }]));
     assert!(!answer.body.contains("thinker"), "what agents there are is not for everybody");
     assert_eq!(world.send("GET", "/.well-known/agent-card.json", "Host: evil.example\r\n", "").await.status, 403);
     let peer = Peer::of(&world);
@@ -440,8 +440,9 @@ async fn streams_begin_with_the_task_and_end_where_it_ends_or_asks() {
     let mut reply = says("m3", "blue");
     reply["taskId"] = task.as_str().into();
     // Somebody else follows it, by either method.
+    let place = format!("/clarification/tasks/{task}:subscribe");
     let (subscribed, followed, told) = tokio::join!(
-        peer.rest("POST", &format!("/clarification/tasks/{task}:subscribe"), &Value::Null),
+        peer.rest("POST", &place, &Value::Null),
         peer.stream("SubscribeToTask", json!({ "id": task })),
         async {
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;

@@ -43,9 +43,8 @@ async fn other_servers_are_told_about_a_task_also_after_a_restart() {
     let config = json!({ "taskId": task, "url": url, "token": "t", "authentication": { "scheme": "Bearer", "credentials": "c" } });
     let made = peer.result("CreateTaskPushNotificationConfig", config.clone()).await;
     assert_eq!((&made["id"], &made["taskId"], &made["url"]), (&json!("push-1"), &json!(task), &json!(url)));
-    let second =
-        peer.rest("POST", &format!("/tasks/{task}/pushNotificationConfigs"), &json!({ "id": "two", "url": url }));
-    assert_eq!(second.await.json()["id"], "two");
+    let (place, second) = (format!("/tasks/{task}/pushNotificationConfigs"), json!({ "id": "two", "url": url }));
+    assert_eq!(peer.rest("POST", &place, &second).await.json()["id"], "two");
     let listed = peer.result("ListTaskPushNotificationConfigs", json!({ "taskId": task })).await;
     assert_eq!(listed["configs"].as_array().unwrap().len(), 2, "{listed}");
     let path = format!("/tasks/{task}/pushNotificationConfigs/two");

@@ -10,6 +10,8 @@
     reason = "what cannot be set up shall stop the test; the server is waited for; requests are written by hand"
 )]
 
+mod a2a;
+mod a2a_push;
 mod access;
 mod api;
 mod encryption;

@@ -1,10 +1,11 @@
 //! Reads and lists files of any kind for programs, under the same rules as the agents' tools.
 
+use std::io::Read as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_run::{Failure, FileChange, FileKind, ToolCall};
-use updraft_tools::{HiddenFiles, Workspace, WorkspacePath};
+use updraft_run::{Failure, FailureKind, FileChange, FileKind, ToolCall};
+use updraft_tools::{HiddenFiles, LinkPolicy, Workspace, WorkspacePath};
 
 use super::search::WorkspaceFiles;
 use super::service_types::{FetchedDocument, FileList, WorkspaceFileChange};
@@ -27,6 +28,20 @@ impl WorkspaceFiles {
             return Err(Fault::usage(format!("`{path}` has {bytes} bytes; at most {most} MB are read at once")));
         }
         Ok(read.text)
+    }
+
+    /// The content of a file of any kind; `None` if it has more bytes than this.
+    pub async fn bytes(&self, path: &str, most: u64) -> Result<Option<Vec<u8>>, Fault> {
+        self.may("read_file", json!({ "path": path }))?;
+        let look = move |workspace: &Workspace, path: &WorkspacePath| {
+            let (file, about) = workspace.open_file(path, LinkPolicy::Inside)?;
+            let mut bytes = Vec::with_capacity(about.len.min(most) as usize);
+            let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
+            read.map_err(|error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}")))?;
+            Ok(bytes)
+        };
+        let bytes = self.look_at(path, look).await?;
+        Ok((bytes.len() as u64 <= most).then_some(bytes))
     }
 
     /// Whether a file or folder exists at a path.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use updraft_journal::Change;
+use updraft_journal::{Change, StoredValue};
 
 use super::runs::LiveRuns;
 use crate::fault::Fault;
@@ -22,6 +22,27 @@ impl LiveRuns {
         let scope = self.note_scope(face);
         self.journal().change_stored(&scope, key, move |_| (Change::Set(text.clone()), ())).await?;
         Ok(self.journal().sweep_stored(&scope, AGE, MOST).await?)
+    }
+
+    /// Changes a text, or makes one, in one transaction. The change is given the text as it is; `None` leaves it so. It may
+    /// be called more than once. Gives the text as it is then.
+    pub async fn change_note(
+        &self,
+        face: &str,
+        key: &str,
+        change: impl Fn(Option<&str>) -> Option<String> + Send + 'static,
+    ) -> Result<Option<String>, Fault> {
+        let scope = self.note_scope(face);
+        let change = move |stored: Option<StoredValue>| {
+            let known = stored.map(|stored| stored.value);
+            match change(known.as_deref()) {
+                Some(text) => (Change::Set(text.clone()), Some(text)),
+                None => (Change::Nothing, known),
+            }
+        };
+        let text = self.journal().change_stored(&scope, key, change).await?;
+        self.journal().sweep_stored(&scope, AGE, MOST).await?;
+        Ok(text)
     }
 
     /// A text that was kept.

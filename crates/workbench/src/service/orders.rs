@@ -28,6 +28,8 @@ pub enum OrderFace {
     Page,
     /// The HTTP API.
     Api,
+    /// Another agent, by A2A.
+    A2a,
 }
 
 impl OrderFace {
@@ -35,12 +37,13 @@ impl OrderFace {
         match self {
             OrderFace::Page => "page",
             OrderFace::Api => "api",
+            OrderFace::A2a => "a2a",
         }
     }
 
     /// Whether a goal came from one of them.
     pub(super) fn ordered(goal: &Goal) -> bool {
-        [OrderFace::Page, OrderFace::Api].iter().any(|face| face.word() == goal.door)
+        [OrderFace::Page, OrderFace::Api, OrderFace::A2a].iter().any(|face| face.word() == goal.door)
     }
 }
 
