@@ -210,6 +210,24 @@ check_openai() {
     "$python" tests/openai/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft"
 }
 
+client_of_acp_pypi() { python3 tests/judges/environment.py tests/acp/requirements.txt; }
+client_of_acp_npm() { python3 tests/mcp/packages.py tests/acp/package.json; }
+
+# ACP: clients of others hold conversations with `updraft acp`.
+check_acp() {
+    local python packages with=()
+    if ! python=$(client_of_acp_pypi); then
+        skip "ACP: could not install tests/acp/requirements.txt"
+        return
+    fi
+    if [[ -n $UPDRAFT_TEST_NPM ]] && packages=$(client_of_acp_npm); then
+        with=(--packages "$packages")
+    else
+        skip "acpx: could not install tests/acp/package.json"
+    fi
+    "$python" tests/acp/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" ${with[@]+"${with[@]}"}
+}
+
 client_of_a2a_pypi() { python3 tests/judges/environment.py tests/a2a/requirements.txt; }
 client_of_a2a_npm() { python3 tests/mcp/packages.py tests/a2a/package.json; }
 
@@ -353,7 +371,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE != quick ]]; then
     # What this cannot fetch is said below.
-    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page; } >/dev/null 2>&1 &
+    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_acp_pypi && client_of_acp_npm && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
@@ -402,6 +420,7 @@ if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
     part "the HTTP API" check_api
     part "clients of OpenAI's API" check_openai
     part "A2A" check_a2a
+    part "ACP" check_acp
 fi
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     part "MCP conformance" check_mcp

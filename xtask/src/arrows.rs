@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 17] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("updraft-lenient", &[]),
     ("updraft-reader", &[]),
     ("updraft-browser", &[]),
@@ -24,6 +24,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("updraft-engine", ENGINE),
     ("updraft-workbench", WORKBENCH),
     ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run", "updraft-drawing"]),
+    ("updraft-acp", &["updraft-workbench", "updraft-run"]),
     ("updraft", CLI),
     ("xtask", &[]),
 ];
@@ -67,6 +68,7 @@ const CLI: &[&str] = &[
     "updraft-knowledge",
     "updraft-engine",
     "updraft-serve",
+    "updraft-acp",
     "updraft-workbench",
 ];
 

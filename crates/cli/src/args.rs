@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::time_format;
 
+mod acp;
 mod confine;
 mod files;
 mod json;
@@ -27,6 +28,7 @@ mod shared;
 mod tools;
 mod undo;
 
+pub(crate) use acp::AcpArgs;
 pub(crate) use confine::{BoundsFlags, ConfineFlags};
 pub(crate) use files::{EdgeNames, ExportArgs, ExportFormat, ImportArgs};
 pub(crate) use json::{JsonArgs, JsonCommand};
@@ -213,6 +215,11 @@ pub(crate) enum CliCommand {
     Open(OpenArgs),
     /// Speak MCP on standard input and output, and forward it to an editor's WebSocket
     Bridge(BridgeArgs),
+    /// Be the agent of an editor that speaks ACP (Zed, JetBrains and others), on standard input and output
+    #[command(
+        after_help = "In the settings of Zed:\n  {\"agent_servers\": {\"Updraft\": {\"command\": \"updraft\", \"args\": [\"acp\"]}}}"
+    )]
+    Acp(Box<AcpArgs>),
     /// Create a sample configuration and the folders .context and artifacts
     Init(InitArgs),
     /// Trust a workspace's agents, prompts, .env, MCP servers and settings, after showing them

@@ -106,6 +106,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Serve(args) => c::serve::run(&folders, *args),
         CliCommand::Open(args) => c::open::run(&folders, &args),
         CliCommand::Bridge(args) => c::bridge::run(&folders, &args),
+        CliCommand::Acp(args) => c::acp::run(&folders, &args),
         CliCommand::Init(args) => c::init::run(&args),
         CliCommand::Trust(args) => c::trust::run(&folders, &args),
         CliCommand::Permissions(args) => c::permissions::run(&folders, &args),

@@ -31,6 +31,29 @@ pub struct Flags {
     pub confine: Confine,
     /// What one command may use up.
     pub bounds: Bounds,
+    /// MCP servers for this call only.
+    pub servers: Option<GivenServers>,
+}
+
+/// MCP servers that are given for one call, in the form of a file of servers. They may hold keys, so they are not printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GivenServers(String);
+
+impl GivenServers {
+    /// Servers in the form of `mcp.json`.
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for GivenServers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("GivenServers(..)")
+    }
 }
 
 /// What agents' commands may do beyond the settings.

@@ -70,7 +70,7 @@ mod waiting_plan;
 mod workbench;
 
 pub use fault::{Fault, Kind};
-pub use flags::{Bounds, Confine, Flags};
+pub use flags::{Bounds, Confine, Flags, GivenServers};
 pub use folders::AppFolders;
 pub use fork::{Fork, UNKNOWN_MODEL, may_fork};
 pub use goal_pictures::pictures_among;

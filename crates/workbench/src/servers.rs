@@ -28,6 +28,7 @@ use crate::settings::WorkspaceSettings;
 use crate::{Tell, confinement, dropins, tools, untrusted};
 
 pub(crate) use program::program_files;
+use sources::ServerSource;
 pub use sources::{Variables, is_list, of_workspace};
 pub use tokens::SecretFiles;
 pub use wanted::{WantedTools, leave_out_mistaken};
@@ -66,7 +67,8 @@ pub fn configured(folders: &AppFolders, settings: &WorkspaceSettings, workspace:
     if variables.set("MCP_ENABLED").is_some_and(is_off) {
         return all;
     }
-    let own = sources::of_user(folders, workspace);
+    let mut own = sources::of_user(folders, workspace);
+    own.0.splice(0..0, settings.given_servers.iter().map(ServerSource::given));
     let theirs = if is_trusted { sources::of_workspace(workspace) } else { (Vec::new(), Vec::new()) };
     for ((sources, faults), of_workspace) in [(own, false), (theirs, true)] {
         all.faults.extend(faults);

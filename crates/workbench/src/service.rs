@@ -14,6 +14,7 @@
 //! | `event_tail.rs` | the events of a run for programs, from any place on |
 //! | `surroundings.rs`, `server_cards.rs`, `model_cards.rs`, `ingestion.rs` | tools, servers, models, memories, documents and keys, for people |
 //! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
+//! | `run_conversations.rs` | conversations as chains of runs, in all folders |
 //! | `scheduler.rs` | begins the runs of schedules when they are due |
 //! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
 //! | `run_results.rs` | how far runs are, and the files they made, for programs that delegate work |
@@ -42,6 +43,7 @@ mod outbox;
 mod program_orders;
 mod reached_limit;
 mod request_keys;
+mod run_conversations;
 mod run_list;
 mod run_results;
 mod runs;
@@ -79,7 +81,9 @@ pub use orders::{AgentChoice, OrderFace, RunOrder};
 pub use outbox::{OutboxTurn, WebhookMessage, WebhookOutbox};
 pub use program_orders::{ProgramOrder, object_in};
 pub use reached_limit::ReachedLimit;
+pub use notes::FaceNote;
 pub use request_keys::KeyedRun;
+pub use run_conversations::{ConversationBook, RunConversation};
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
 pub use run_results::RunHead;
 pub(crate) use runs::ENTRY_POINT;
@@ -125,6 +129,19 @@ impl UpdraftService {
         stop: CancellationToken,
         tell: Tell,
     ) -> Result<(Self, usize), Fault> {
+        let opened = Box::pin(Self::open_idle(folders, folder, flags, stop, tell)).await?;
+        let left = opened.runs.recover().await?;
+        Ok((opened, left))
+    }
+
+    /// The same, but nothing is resumed.
+    pub async fn open_idle(
+        folders: &AppFolders,
+        folder: &Path,
+        flags: Flags,
+        stop: CancellationToken,
+        tell: Tell,
+    ) -> Result<Self, Fault> {
         let heard = RunBroadcast::new();
         let attendance = RunCallbacks { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
         let bench = Workbench::open(folders, folder, flags, attendance)?;
@@ -150,8 +167,7 @@ impl UpdraftService {
         let metrics = heard.metrics.clone();
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
         conversations.sweep(limits.sweep, stop);
-        let left = runs.recover().await?;
-        Ok((Self { runs, files: Arc::new(files), conversations, metrics }, left))
+        Ok(Self { runs, files: Arc::new(files), conversations, metrics })
     }
 
     /// The settings it was opened with.

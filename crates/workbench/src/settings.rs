@@ -52,7 +52,7 @@ pub use trust::{TrustContent, TrustState, TrustedWorkspaces, too_much};
 pub use webhooks::{WebhookEndpoint, WebhookEvent};
 pub(crate) use written::{WrittenSettings, said};
 
-use crate::Flags;
+use crate::{Flags, GivenServers};
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 
@@ -64,6 +64,8 @@ pub struct WorkspaceSettings {
     pub trust_state: TrustState,
     /// Settings that were ignored, one line each.
     pub ignored: Vec<String>,
+    /// MCP servers that were given for this call.
+    pub(crate) given_servers: Option<GivenServers>,
 }
 
 impl WorkspaceSettings {
@@ -89,7 +91,7 @@ impl WorkspaceSettings {
         }
         meant.rules.allow.extend(RememberedRules::load(folders).rules(workspace));
         meant.rules.deny.extend(not_our_own(folders, workspace));
-        Ok(Self { effective: meant, trust_state: standing, ignored })
+        Ok(Self { effective: meant, trust_state: standing, ignored, given_servers: flags.servers.clone() })
     }
 
     /// A one-line message about what is ignored in the workspace.

@@ -155,7 +155,8 @@ impl NewRunBody {
         let usual = state.service.settings().effective.approvals.value;
         let approvals = approvals.map(ApprovalMode::from).filter(|approvals| *approvals != usual);
         let follows = follows.map(|id| known_run(state, &id)).transpose().map_err(Problem::into_conflict)?;
-        Ok(RunOrder { goal, mode, model, approvals, plan_first, files, follows, face: OrderFace::Api })
+        let face = OrderFace::Api;
+        Ok(RunOrder { goal, mode, model, approvals, plan_first, files, follows, face, ..RunOrder::default() })
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use updraft_mcp::config::{ConfigFault as Wrong, ConfigFormat, ServerConfig, WrittenServer, read, read_written};
 
 use super::{format_of, own_file};
+use crate::flags::GivenServers;
 use crate::folders::{self, AppFolders};
 use crate::settings::read_dotenv;
 use crate::untrusted::read_text;
@@ -88,6 +89,12 @@ fn named_file(file: &Path, found: &mut Vec<ServerSource>, faults: &mut Vec<Wrong
 }
 
 impl ServerSource {
+    /// Servers that were given for this call.
+    pub(super) fn given(given: &GivenServers) -> Self {
+        let (text, format) = (given.text().to_owned(), ConfigFormat::Json);
+        Self { shown: "the editor".to_owned(), file: None, text, format }
+    }
+
     fn read(file: &Path) -> Option<Self> {
         let text = read_text(file).ok()?;
         let shown = file.display().to_string();

@@ -2,19 +2,50 @@
 
 use std::time::Duration;
 
-use updraft_journal::{Change, StoredValue};
+use updraft_journal::{Change, Journal, StoredEntry, StoredValue};
+use updraft_run::Timestamp;
 
 use super::runs::LiveRuns;
 use crate::fault::Fault;
+use crate::time_format;
 
 /// How long a note is kept, and how many of a face.
 const AGE: Duration = Duration::from_hours(400 * 24);
 const MOST: usize = 20_000;
 
+/// A note, and where it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaceNote {
+    /// The folder.
+    pub workspace: String,
+    /// Its key.
+    pub key: String,
+    /// The text.
+    pub text: String,
+    /// When it was written.
+    pub written: Timestamp,
+}
+
+pub(super) fn scope(face: &str, workspace: &str) -> String {
+    format!("note {face} {workspace}")
+}
+
+/// The notes of a face in all workspaces, those written last first. Blocks on the disk.
+pub(super) fn everywhere(journal: &Journal, face: &str) -> Result<Vec<FaceNote>, Fault> {
+    let (prefix, now) = (scope(face, ""), time_format::now().0);
+    let note = |StoredEntry { scope, key, stored }: StoredEntry| FaceNote {
+        workspace: scope.strip_prefix(&prefix).unwrap_or_default().to_owned(),
+        key,
+        text: stored.value,
+        written: Timestamp(now.saturating_sub(i64::try_from(stored.age.as_millis()).unwrap_or(i64::MAX))),
+    };
+    Ok(journal.stored_under(&prefix)?.into_iter().map(note).collect())
+}
+
 impl LiveRuns {
     /// Notes of different workspaces are apart.
     fn note_scope(&self, face: &str) -> String {
-        format!("note {face} {}", self.workspace())
+        scope(face, self.workspace())
     }
 
     /// Keeps a text. When this returns, it is on disk.

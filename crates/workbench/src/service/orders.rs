@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use updraft_engine::Agent;
 use updraft_run::{
-    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, GraphFault, Input, Requirement, Run, RunId, RunMode,
+    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, GraphFault, Input, Origins, Requirement, Run, RunId, RunMode,
     StepId,
 };
 
@@ -13,7 +13,7 @@ use super::runs::LiveRuns;
 use crate::confinement;
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
-use crate::goal_pictures::pictures_among;
+use crate::goal_pictures::{pictures_among, pictures_of};
 use crate::journal::new_id;
 use crate::repeat::RepeatChange;
 use crate::resume::StoredRun;
@@ -30,6 +30,8 @@ pub enum OrderFace {
     Api,
     /// Another agent, by A2A.
     A2a,
+    /// An editor, by ACP. What is left unfinished waits until the person continues it there.
+    Editor,
 }
 
 impl OrderFace {
@@ -38,11 +40,17 @@ impl OrderFace {
             OrderFace::Page => "page",
             OrderFace::Api => "api",
             OrderFace::A2a => "a2a",
+            OrderFace::Editor => "acp",
         }
     }
 
     /// Whether a goal came from one of them.
     pub(super) fn ordered(goal: &Goal) -> bool {
+        Self::resumes(goal) || goal.door == OrderFace::Editor.word()
+    }
+
+    /// Whether a goal came from one of those whose runs the next process resumes by itself.
+    pub(super) fn resumes(goal: &Goal) -> bool {
         [OrderFace::Page, OrderFace::Api, OrderFace::A2a].iter().any(|face| face.word() == goal.door)
     }
 }
@@ -52,6 +60,12 @@ impl OrderFace {
 pub struct RunOrder {
     /// The goal.
     pub goal: String,
+    /// Only what the user wrote, if `goal` contains more; may be empty.
+    pub asked: String,
+    /// Where text in the goal came from that is not the user's own.
+    pub origins: Origins,
+    /// Pictures that come with the goal: names and bytes.
+    pub pictures: Vec<(String, Vec<u8>)>,
     /// How the graph is made.
     pub mode: RunMode,
     /// Another model.
@@ -91,14 +105,17 @@ impl LiveRuns {
         if self.is_stopping() {
             return Err(Fault::failed("the server is stopping; ask again when it is back"));
         }
-        let RunOrder { goal: text, mode, model, approvals, plan_first, files, follows, face } = order;
-        let mut goal = Goal { text, mode, files, door: face.word().to_owned(), ..Goal::default() };
+        let RunOrder { goal: text, asked, origins, mode, model, approvals, plan_first, files, follows, face, .. } = order;
+        let mut goal = Goal { text, asked, origins, mode, files, door: face.word().to_owned(), ..Goal::default() };
         if let Some(last) = &follows {
             self.continue_conversation(&mut goal, last).await?;
         }
         let (folder, files) = (self.bench().folder.clone(), goal.files.clone());
         let read = tokio::task::spawn_blocking(move || pictures_among(&files, &folder)).await;
-        let (pictures, bytes) = read.map_err(|error| Fault::failed(format!("the files cannot be read: {error}")))??;
+        let (mut pictures, mut bytes) = read.map_err(|error| Fault::failed(format!("the files cannot be read: {error}")))??;
+        let (sent, content) = pictures_of(order.pictures)?;
+        pictures.extend(sent);
+        bytes.extend(content);
         goal.pictures = pictures;
         let new = NewGoal { goal, pictures: bytes, plan_first, ..NewGoal::default() };
         self.bench().check(&new, Vec::new())?;
@@ -151,7 +168,7 @@ impl LiveRuns {
         goal.earlier.add("user", run.goal().own_words());
         goal.earlier.add("assistant", &super::view::final_answer(&run));
         goal.earlier.fold(self.settings().effective.memory.conversation());
-        goal.origins = run.origins();
+        goal.origins.merge(&run.origins());
         goal.follows = Some(last.clone());
         if goal.mode == RunMode::Plan {
             match &run.goal().mode {

@@ -320,7 +320,7 @@ impl LiveRuns {
         for run in left {
             let loaded = self.load(&run.id).await;
             let is_ours = loaded.is_ok_and(|run| {
-                [ENTRY_POINT, SCHEDULE].contains(&run.goal().door.as_str()) || OrderFace::ordered(run.goal())
+                [ENTRY_POINT, SCHEDULE].contains(&run.goal().door.as_str()) || OrderFace::resumes(run.goal())
             });
             if !is_ours {
                 continue;
