@@ -131,15 +131,18 @@ impl Schedule {
         self.waiting.iter().find(|due| due.now || !(is_busy || self.paused))
     }
 
-    /// Records that a run has begun, or why it could not. Another server may have recorded it already, and others since.
-    pub(crate) fn begun(&mut self, due: &DueRun, failed: Option<&str>, now: Timestamp) {
+    /// Records that a run has begun, or why it could not. Another server may have recorded it already, and others since; returns
+    /// whether it is news.
+    pub(crate) fn begun(&mut self, due: &DueRun, failed: Option<&str>, now: Timestamp) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|own| own.run != due.run);
-        match failed {
-            _ if self.waiting.len() == before => {}
-            None => self.last = Some(due.clone()),
+        let is_news = self.waiting.len() < before;
+        match failed.filter(|_| is_news) {
+            None if is_news => self.last = Some(due.clone()),
+            None => {}
             Some(why) => self.note(now, format!("the run due at {} did not begin: {why}", self.local(due.due))),
         }
+        is_news
     }
 
     fn note(&mut self, at: Timestamp, text: String) {
@@ -278,8 +281,8 @@ mod tests {
         let second = own.ready(false).unwrap().clone();
         own.begun(&second, None, at("2026-03-03T07:00:01Z"));
         // Another server began the first one too, and says so only now.
-        own.begun(&first, None, at("2026-03-03T07:00:02Z"));
-        own.begun(&first, Some("it is there already"), at("2026-03-03T07:00:02Z"));
+        assert!(!own.begun(&first, None, at("2026-03-03T07:00:02Z")));
+        assert!(!own.begun(&first, Some("it is there already"), at("2026-03-03T07:00:02Z")));
         assert_eq!((own.last.as_ref(), own.notes.len()), (Some(&second), 0));
     }
 

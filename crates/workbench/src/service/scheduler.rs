@@ -118,14 +118,19 @@ impl LiveRuns {
                 Some(why) => format!("the run due at {} did not begin: {why}", schedule.local(due.due)),
             },
         );
-        tell(Notice::Schedule { schedule: name.clone(), what });
         let (due, now) = (due.clone(), time_format::now());
         let recorded = schedules::change_one(self.journal(), &self.bench().folder, &name, move |one| {
-            one.begun(&due, failed.as_deref(), now);
+            one.begun(&due, failed.as_deref(), now)
         });
-        // A schedule that was removed in the meantime needs no record.
-        if let Err(fault) = recorded.await {
-            warn!(schedule = name, why = fault.in_one_line(), "what became of a schedule was not recorded");
+        match recorded.await {
+            // Another server of this workspace has said it.
+            Ok(false) => {}
+            Ok(true) => tell(Notice::Schedule { schedule: name, what }),
+            // A schedule that was removed in the meantime needs no record.
+            Err(fault) => {
+                warn!(schedule = name, why = fault.in_one_line(), "what became of a schedule was not recorded");
+                tell(Notice::Schedule { schedule: name, what });
+            }
         }
     }
 
