@@ -96,7 +96,13 @@ impl RecipeFile {
             "goal" if goal.is_empty() => *goal = text()?,
             "goal" => return Err("the goal is given twice: under `goal` and below the front matter".to_owned()),
             "agent" => self.agent = Some(fixed()?).filter(|agent| !agent.is_empty()),
-            "model" => self.model = Some(fixed()?).filter(|model| !model.is_empty()),
+            "model" => match fixed()? {
+                // A recipe comes from others; where everything is sent that agents read is the user's own choice.
+                own if own.split(['?', '&']).any(|setting| setting.trim_start().starts_with("base=")) => {
+                    return Err("`model` has an address; name a provider that is in your settings instead".to_owned());
+                }
+                own => self.model = Some(own).filter(|model| !model.is_empty()),
+            },
             "require" => {
                 let Node::List(items) = &field.value else {
                     self.require = vec![fixed()?];

@@ -51,15 +51,27 @@ pub fn all(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings)
     if settings.trust_state.is_trusted() {
         places.push(workspace.join(RECIPE_FOLDER));
     }
-    let mut found = BTreeMap::new();
-    for entry in places.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
-        let file = entry.path();
-        let stem = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
-        if let Some(stem) = stem.filter(|_| is_recipe(&file)) {
-            found.insert(stem, file);
+    let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for folder in places.iter().filter_map(|folder| std::fs::read_dir(folder).ok()) {
+        let mut here: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+        let is_named = |file: &PathBuf| is_recipe(file) && !stem(file).is_empty();
+        for file in folder.flatten().map(|entry| entry.path()).filter(is_named) {
+            here.entry(stem(&file).to_owned()).or_default().push(file);
         }
+        found.extend(here);
     }
-    found.into_values().map(|file| FoundRecipe { recipe: RecipeFile::read(&file), file }).collect()
+    found.into_values().filter_map(found_among).collect()
+}
+
+/// The recipe in the files of one name in one folder. If there are several, nobody knows which is meant.
+fn found_among(mut files: Vec<PathBuf>) -> Option<FoundRecipe> {
+    files.sort();
+    let recipe = match files.as_slice() {
+        [] => return None,
+        [one] => RecipeFile::read(one),
+        [_, other, ..] => Err(format!("`{}` has the same name; remove or rename one of them", other.display())),
+    };
+    files.into_iter().next().map(|file| FoundRecipe { file, recipe })
 }
 
 /// Finds a recipe by its name, or by the path of its file.

@@ -109,6 +109,10 @@ fn recipes_are_listed_and_checked() {
     check(&PLAN.replace("reads: [facts]", "reads: [figures]"), "figures");
     check(&PLAN.replace("type: string", "type: text"), "line 2: the parameter `topic` has the unknown type `text`");
     check(&PLAN.replace("plan:", "plans:"), "unknown field `plans`");
+    check("goal: Do it\nmodel: house/x?think=low&base=http://elsewhere.example\n", "`model` has an address");
+    world.config("recipes/two.md", "Do it\n");
+    world.updraft(&["run", "--recipe", "two"]).code(2).says("two.yaml` has the same name");
+    std::fs::remove_file(world.home().join("recipes/two.md")).unwrap();
     // A folder's own recipes count once it is trusted; its files can be named any time.
     world.file(".updraft/recipes/own.md", "---\ndescription: Own\n---\nSay hello\n");
     world.updraft(&["run", "--recipe", "own"]).code(2).says("`updraft trust`");
