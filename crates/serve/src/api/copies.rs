@@ -10,7 +10,7 @@ use updraft_workbench::service::ForkOrder;
 use utoipa::ToSchema;
 
 use super::SharedState;
-use super::input::{ApiPath, RunPath, known_run};
+use super::input::{ApiPath, RunPath, known_run, whole};
 use super::keys::{KeyedJson, KeyedStart};
 use super::problem::{ApiResult, Problem};
 use super::runs::{ApiRunStart, created};
@@ -20,6 +20,7 @@ use super::runs::{ApiRunStart, created};
 #[serde(deny_unknown_fields)]
 pub(super) struct ForkBody {
     /// How many events are copied.
+    #[serde(deserialize_with = "whole")]
     at: u64,
     /// Another goal.
     goal: Option<String>,

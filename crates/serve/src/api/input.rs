@@ -7,7 +7,8 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::StreamExt;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use updraft_run::RunId;
 
 use super::problem::Problem;
@@ -85,6 +86,15 @@ pub(super) fn sensible(number: u64) -> Result<u64, Problem> {
     if number <= 1_000_000_000_000 { Ok(number) } else { Err(Problem::unreadable("no event has such a number")) }
 }
 
+/// A whole number in a body; JSON Schema counts `7.0` as one.
+pub(super) fn whole<'de, D: Deserializer<'de>>(body: D) -> Result<u64, D::Error> {
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    let number = serde_json::Number::deserialize(body)?;
+    let is_whole = |number: &f64| number.fract() == 0.0 && (0.0..=MOST).contains(number);
+    let whole = number.as_u64().or_else(|| number.as_f64().filter(is_whole).map(|number| number as u64));
+    whole.ok_or_else(|| D::Error::custom(format!("`{number}` is not a whole number")))
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -131,5 +141,20 @@ async fn collect(body: Body, most: usize) -> Result<Bytes, Problem> {
             return Err(too_large(most));
         }
         bytes.extend_from_slice(&part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_may_have_a_point() {
+        for (text, number) in
+            [("7", Some(7)), ("7.0", Some(7)), ("7.5", None), ("-1", None), ("1e300", None), ("\"7\"", None)]
+        {
+            let read = whole(&mut serde_json::Deserializer::from_str(text)).ok();
+            assert_eq!(read, number, "{text}");
+        }
     }
 }

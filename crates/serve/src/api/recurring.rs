@@ -7,14 +7,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use updraft_workbench::recipes::FoundRecipe;
 use updraft_workbench::schedules::{DueRun, MissedPolicy, NewSchedule, OverlapPolicy, Schedule, ScheduleWork};
 use updraft_workbench::time_format;
 use utoipa::ToSchema;
 
 use super::SharedState;
-use super::input::{ApiJson, ApiPath};
+use super::input::{ApiJson, ApiPath, whole};
 use super::keys::{KeyedJson, KeyedStart};
 use super::problem::{ApiResult, Problem};
 use super::runs::{ApiRunStart, created};
@@ -94,6 +94,7 @@ pub(super) struct ScheduleBody {
     /// Five cron fields, such as `0 7 * * *`.
     cron: Option<String>,
     /// The interval.
+    #[serde(default, deserialize_with = "whole_if_given")]
     #[schema(minimum = 60, maximum = 31_536_000)]
     every_seconds: Option<u64>,
     /// The name of the time zone; that of the server if absent.
@@ -116,6 +117,12 @@ pub(super) struct ScheduleBody {
     /// Times at which the last run has not ended are made up for one after the other; otherwise they are left out.
     #[serde(default)]
     queue: bool,
+}
+
+fn whole_if_given<'de, D: Deserializer<'de>>(body: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    struct Whole(#[serde(deserialize_with = "whole")] u64);
+    Ok(Option::<Whole>::deserialize(body)?.map(|Whole(number)| number))
 }
 
 /// Let a goal or a recipe begin by itself

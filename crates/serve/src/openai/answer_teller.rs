@@ -143,9 +143,9 @@ mod tests {
         let cited = "A loom weaves threads into cloth, as is written [1] here.";
         let mut teller = AnswerTeller::default();
         teller.begin(&draft(false, true));
-        assert_eq!(teller.complete(cited).concat(), "A loom weaves threads into cloth, ");
+        assert_eq!(teller.complete(cited).concat(), "A loom weaves threads into cloth, as is ");
         let marked = "A loom weaves threads into cloth, as is written [1: not found] here.";
-        assert_eq!(teller.rest(marked).unwrap().concat(), "as is written [1: not found] here.");
+        assert_eq!(teller.rest(marked).unwrap().concat(), "written [1: not found] here.");
         assert_eq!(teller.rest("Something else."), None);
     }
 
