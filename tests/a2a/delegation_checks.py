@@ -2,12 +2,13 @@
 
 import contextlib
 import json
+import signal
 import tempfile
 import time
 import urllib.request
 from pathlib import Path
 
-from world import Server, free_port
+from world import ASKS, Server, free_port
 
 WEAVE, THREAD = "Please weave a scarf.", "Which thread?"
 
@@ -21,12 +22,16 @@ FIRST = {
     "rules": [
         {"when": {"agent": "weaver", "turn": 0}, "answer": calls("ask_weaver", WEAVE)},
         {"when": {"has_result": "ask_weaver", "contains": "red scarf"}, "answer": {"text": "The scarf is there."}},
+        {"when": {"agent": "painter", "turn": 0}, "answer": calls("ask_painter", "Paint the door.")},
+        {"when": {"has_result": "ask_painter", "contains": "blue door"}, "answer": {"text": "The door is blue."}},
         {"when": {"agent": "thinker", "contains": THREAD}, "answer": {"text": "Red thread.", "delay_ms": 2_500}},
     ],
     "default": {"text": "Something went wrong."},
 }
 SECOND = {
     "rules": [
+        {"when": {"agent": "clarification", "turn": 0}, "answer": {"calls": [ASKS]}},
+        {"when": {"agent": "clarification", "contains": "blue"}, "answer": {"text": "A blue door."}},
         {"when": {"agent": "adviser", "turn": 0}, "answer": calls("ask_adviser", THREAD)},
         {"when": {"has_result": "ask_adviser", "contains": "Red thread"}, "answer": {"text": "A red scarf."}},
     ],
@@ -43,6 +48,7 @@ def two(updraft):
         second = Server(folder / "second", updraft, SECOND, ports[1])
         about = "purpose: Works elsewhere.\na2a: {}\na2a-token: PEER_TOKEN\na2a-agent: {}\n"
         first.agent("weaver", about.format(second.origin, "adviser"))
+        first.agent("painter", about.format(second.origin, "clarification"))
         second.agent("adviser", about.format(first.origin, "thinker"))
         try:
             # Tokens are made when a server first starts.
@@ -114,4 +120,32 @@ def check_the_one_that_delegates_is_killed(updraft, _):
         ends_well(first, second, run)
 
 
-CHECKS = [check_they_delegate_to_each_other, check_the_one_that_works_is_killed, check_the_one_that_delegates_is_killed]
+def check_a_question_of_the_other_is_put_to_the_person(updraft, _):
+    with two(updraft) as (first, second):
+        run = asked(first, "/runs", {"goal": "Have the door painted", "agent": "painter"})["id"]
+        waits = until("the run asks", lambda: asked(first, f"/runs/{run}")["waits"])
+        assert "agent painter on another server asks: Which colour? (red / blue)" in waits[0]["text"], waits
+        # A server that is stopped cancels nothing, and asks again.
+        first.kill(signal.SIGTERM)
+        first.start()
+        until("the run asks again", lambda: asked(first, f"/runs/{run}")["waits"])
+        asked(first, f"/runs/{run}/answer", {"text": "blue"})
+        view = until("the run ends", lambda: (found := asked(first, f"/runs/{run}"))["status"] in ("done", "failed") and found)
+        assert (view["status"], view["answer"]) == ("done", "The door is blue."), view
+        assert len(second.runs()) == 1, second.runs()
+
+
+def check_a_task_is_cancelled_with_the_run(updraft, _):
+    with two(updraft) as (first, second):
+        run = begun(first, second)
+        asked(first, f"/runs/{run}/cancel", {"cancel": True})
+        until("the task is cancelled", lambda: [one["status"] for one in second.runs()] == ["cancelled"])
+
+
+CHECKS = [
+    check_they_delegate_to_each_other,
+    check_the_one_that_works_is_killed,
+    check_the_one_that_delegates_is_killed,
+    check_a_question_of_the_other_is_put_to_the_person,
+    check_a_task_is_cancelled_with_the_run,
+]

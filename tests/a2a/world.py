@@ -58,8 +58,8 @@ class Server:
         self.token = Path(re.search(r"token: in (.*)", said).group(1)).read_text().strip()
         return self
 
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+    def kill(self, how=signal.SIGKILL):
+        self.process.send_signal(how)
         self.process.wait()
 
     def runs(self):

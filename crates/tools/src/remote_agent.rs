@@ -8,10 +8,12 @@ mod a2a_client;
 mod handoff;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 use updraft_run::{EffectClass, PreparedCall, ToolSpec};
 use updraft_workspace::Place;
 use url::Url;
@@ -66,6 +68,8 @@ pub fn remote_agent_tool(agent: &str) -> String {
 pub(crate) struct RemoteAgent {
     spec: ToolSpec,
     config: RemoteAgentConfig,
+    /// Tasks of cancelled calls that are being cancelled: such a call does not wait for that.
+    withdrawals: TaskTracker,
 }
 
 impl RemoteAgent {
@@ -83,7 +87,8 @@ impl RemoteAgent {
             config.name, config.purpose
         );
         let name = remote_agent_tool(&config.name);
-        Self { spec: crate::builtin::spec(&name, &description, parameters), config }
+        let spec = crate::builtin::spec(&name, &description, parameters);
+        Self { spec, config, withdrawals: TaskTracker::new() }
     }
 }
 
@@ -118,7 +123,12 @@ impl Tool for RemoteAgent {
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         let message = args["message"].as_str().unwrap_or_default().to_owned();
-        Box::pin(async move { Handoff::new(&self.config, cx).make(&message).await })
+        Box::pin(async move { Handoff::new(&self.config, cx, &self.withdrawals).make(&message).await })
+    }
+
+    fn release<'a>(&'a self, _: Option<&'a str>) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        self.withdrawals.close();
+        Box::pin(self.withdrawals.wait())
     }
 }
 

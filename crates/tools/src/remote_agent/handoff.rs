@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 use updraft_run::{Failure, FailureKind, Inquiry, Reply, ToolOutput};
 use url::Url;
 
@@ -40,6 +41,7 @@ struct HandoffRecord {
 pub(super) struct Handoff<'a> {
     config: &'a RemoteAgentConfig,
     cx: &'a CallContext,
+    withdrawals: &'a TaskTracker,
     record: HandoffRecord,
     /// Whether an earlier process may have sent the message.
     was_sent: bool,
@@ -56,14 +58,14 @@ enum HandoffEnd {
 
 impl<'a> Handoff<'a> {
     /// The task of a call, which an earlier process may have handed over.
-    pub(super) fn new(config: &'a RemoteAgentConfig, cx: &'a CallContext) -> Self {
+    pub(super) fn new(config: &'a RemoteAgentConfig, cx: &'a CallContext, withdrawals: &'a TaskTracker) -> Self {
         let known = cx.around.handle.as_deref().and_then(|handle| serde_json::from_str(handle).ok());
         let was_sent = known.is_some();
         let record = known.unwrap_or_else(|| {
             let id = id_of(&cx.key);
             HandoffRecord { context: format!("updraft-{id}"), message: id, task: None }
         });
-        Self { config, cx, record, was_sent }
+        Self { config, cx, withdrawals, record, was_sent }
     }
 
     /// Hands the task over, unless that has happened, and waits for its result.
@@ -76,7 +78,7 @@ impl<'a> Handoff<'a> {
         match made {
             Ok(task) => self.output(&task),
             Err(HandoffEnd::Cancelled) => {
-                self.withdraw().await;
+                self.withdraw();
                 Reply::Cancelled
             }
             Err(HandoffEnd::NotBegun(why)) => {
@@ -242,15 +244,18 @@ impl<'a> Handoff<'a> {
         }
     }
 
-    /// Cancels the task of a call that is not wanted any more.
-    async fn withdraw(&self) {
-        let Some(task) = &self.record.task else { return };
-        let cancelling = async {
-            if let Ok(client) = A2aClient::find(self.config).await {
-                let _ = client.ask("CancelTask", json!({ "id": task })).await;
-            }
-        };
-        let _ = tokio::time::timeout(SELDOM, cancelling).await;
+    /// Cancels the task of a call that is not wanted any more. The call itself is dropped meanwhile.
+    fn withdraw(&self) {
+        let Some(task) = self.record.task.clone() else { return };
+        let config = self.config.clone();
+        self.withdrawals.spawn(async move {
+            let cancelling = async {
+                if let Ok(client) = A2aClient::find(&config).await {
+                    let _ = client.ask("CancelTask", json!({ "id": task })).await;
+                }
+            };
+            let _ = tokio::time::timeout(SELDOM, cancelling).await;
+        });
     }
 
     /// The result as it is given to a model.
