@@ -1,10 +1,10 @@
-"""Has clients of others speak with `updraft acp`: the official Python package, npm's acpx, and the client of the Rust crate.
+"""Has clients of others speak with `updraft acp`: the official Python package, and npm's acpx.
 
-run.py UPDRAFT [--packages FOLDER] [--crate PROGRAM] [--only TEXT]
+run.py UPDRAFT [--packages FOLDER] [--only TEXT]
 
 Run by the Python that environment.py prints for requirements.txt; UPDRAFT is the binary. FOLDER is what packages.py prints for
-package.json; PROGRAM is crate-client, built. Each client holds a conversation with a call, a permission, a cancel, and a load
-that tells everything again. No network: models are scripted. Ends with 0 only if all went well.
+package.json. Each client holds a conversation with a call, a permission, a cancel, and a load that tells everything again. No
+network: models are scripted. Ends with 0 only if all went well.
 """
 
 import argparse
@@ -14,7 +14,6 @@ import time
 import traceback
 
 import acpx_checks
-import crate_checks
 import sdk_checks
 from world import made
 
@@ -23,14 +22,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("updraft")
     parser.add_argument("--packages")
-    parser.add_argument("--crate")
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     groups = [(sdk_checks, ())]
     if args.packages:
         groups.append((acpx_checks, (args.packages,)))
-    if args.crate:
-        groups.append((crate_checks, (os.path.abspath(args.crate),)))
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         root = os.path.realpath(folder)
