@@ -258,6 +258,17 @@ check_page() {
     python3 tests/page/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
 }
 
+packages_of_vscode() { python3 tests/vscode/prepare.py; }
+
+# The extension: its types and own tests, then a real VS Code with a run in it, driven by a browser and by `updraft bridge`.
+check_vscode() {
+    if ! packages_of_vscode >/dev/null || ! packages_of_page >/dev/null; then
+        skip "the extension in VS Code: could not install tests/vscode/package.json or what editors/vscode is built with"
+        return
+    fi
+    python3 tests/vscode/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
+}
+
 # The documentation as a site, judged by the same.
 check_site() {
     local built=${CARGO_TARGET_DIR:-target} packages
@@ -371,7 +382,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE != quick ]]; then
     # What this cannot fetch is said below.
-    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_acp_pypi && client_of_acp_npm && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page; } >/dev/null 2>&1 &
+    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_acp_pypi && client_of_acp_npm && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page && packages_of_vscode; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
@@ -413,6 +424,7 @@ fi
 # The longest first, so that the others fit beside it.
 if [[ -n $UPDRAFT_TEST_NPM && -n $UPDRAFT_TEST_CHROMIUM ]]; then
     part "the web page in a browser" check_page
+    part "the extension in VS Code" check_vscode
 fi
 part "examples in the documentation" check_examples
 part "packages" check_packages

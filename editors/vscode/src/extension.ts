@@ -91,7 +91,7 @@ function reviewCommands(session: ReviewSession, tree: ReviewTree): vscode.Dispos
     command('review', async (node: RunNode) => {
       if (node.kind !== 'run') return;
       const changed = await session.open(node.row.id);
-      const first = session.files[0];
+      const first = session.files.find(({ hunks }) => hunks.length > 0) ?? session.files[0];
       if (first === undefined) {
         const words = changed === 0 ? 'This run has changed no files.' : 'Everything that this run changed has been reviewed.';
         void vscode.window.showInformationMessage(words);

@@ -37,6 +37,8 @@ export class RunStore implements vscode.Disposable {
   #timer: NodeJS.Timeout | undefined;
   #isWatched = false;
   #isDisposed = false;
+  /** What was told last: a view that is drawn again for nothing loses clicks. */
+  #told = '';
 
   constructor(link: ServerLink) {
     this.#link = link;
@@ -117,7 +119,15 @@ export class RunStore implements vscode.Disposable {
     if (state !== 'ready') this.#rows = state === 'failed' ? this.#rows : [];
     this.#state = state;
     this.#problem = problem;
-    void vscode.commands.executeCommand('setContext', 'updraft.state', state);
+    this.#tell();
+  }
+
+  /** Tells that something is new, if it is. */
+  #tell(): void {
+    const now = JSON.stringify([this.#state, this.#problem, this.#rows, [...this.#details]]);
+    if (now === this.#told || this.#isDisposed) return;
+    this.#told = now;
+    void vscode.commands.executeCommand('setContext', 'updraft.state', this.#state);
     this.#changed.fire();
   }
 
@@ -133,7 +143,7 @@ export class RunStore implements vscode.Disposable {
       const detail = await this.read(id).catch(() => undefined);
       const row = this.#rows.find((row) => row.id === id);
       if (row !== undefined && detail !== undefined) row.status = detail.run.status;
-      if (!stop.signal.aborted) this.#changed.fire();
+      if (!stop.signal.aborted) this.#tell();
     };
     const follow = async (): Promise<void> => {
       await update();

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 
 import type { Bridge } from '../bridge/bridge.ts';
 import type { RunStore } from './runStore.ts';
-import { dollars, isOver } from './words.ts';
+import { dollars, isOver, spent } from './words.ts';
 
 export class StatusBar implements vscode.Disposable {
   readonly #item = vscode.window.createStatusBarItem('updraft.status', vscode.StatusBarAlignment.Left, 10);
@@ -30,7 +30,7 @@ export class StatusBar implements vscode.Disposable {
     const waiting = live.filter(({ status }) => status === 'waiting').length;
     const newest = [...this.#store.rows].sort((one, other) => (one.created < other.created ? 1 : -1))[0];
     const detail = newest && this.#store.detail(newest.id)?.run;
-    const cost = detail ? dollars(detail.statistics.cost) : newest?.cost;
+    const cost = detail ? dollars(spent(detail.statistics)) : newest?.cost;
     const steps = detail && !isOver(detail.status) ? ` ${detail.done}/${detail.steps}` : '';
     const icon = waiting > 0 ? 'question' : live.some(({ status }) => status === 'running') ? 'loading~spin' : 'arrow-up';
     const words = waiting > 0 ? ` needs you` : steps;

@@ -1,6 +1,6 @@
 // How runs and steps are put into words and pictures.
 
-import type { RunRow, Step } from '../serve/api.ts';
+import type { RunRow, Statistics, Step } from '../serve/api.ts';
 
 const OVER = new Set(['done', 'unproved', 'not_done', 'failed', 'cancelled']);
 
@@ -23,6 +23,9 @@ export const firstLine = (text: string, most = 80): string => {
   const line = text.trim().split('\n')[0] ?? '';
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 };
+
+/** What a run has cost, without what is only reserved. */
+export const spent = ({ cost, doubtful }: Statistics): number | null => (cost === null ? null : Math.max(cost - doubtful, 0));
 
 export const dollars = (cost: number | null): string =>
   cost === null ? '$?' : `$${cost > 0 && cost < 0.1 ? cost.toFixed(4) : cost.toFixed(2)}`;

@@ -15,6 +15,8 @@ export interface Wait {
 
 export interface Statistics {
   cost: number | null;
+  /** The part of it that is reserved for calls which have not answered. */
+  doubtful: number;
   turns: number;
   time_ms: number;
 }

@@ -1,0 +1,236 @@
+// What people and programs do with the extension, in a real VS Code in a real browser: one journey through all of it.
+//
+// The editor takes longest to start, so the tests share it, and each goes on where the last one ended.
+
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, before, test as journey } from 'node:test';
+
+import { SCENARIOS } from '../page/model.mjs';
+import { TOKEN, World } from './world.mjs';
+
+const POEM = 'The wind is in the barley,\nthe sun is on the hill,\nthe mill is by the water,\nand all the world is still.\n';
+const BETTER = 'The wind is in the wheat,\nthe sun is on the hill,\nthe mill is by the water,\nand nothing here is still.\nThe end.\n';
+
+const step = (id, agent, description, more = {}) => ({ id, agent, description, prompt: description, reads: [], writes: [id], after: [], ...more });
+SCENARIOS.poem = {
+  plans: [[
+    step('read', 'retriever', 'Read the poem'),
+    step('title', 'clarification', 'Ask for the tone', { reads: ['read'] }),
+    step('write', 'coder', 'Write the poem anew', { reads: ['title'] }),
+    step('answer', 'summarizer', 'Say what is new', { reads: ['write'] }),
+  ]],
+  steps: {
+    'Read the poem': [{ calls: [['read_file', { path: 'poem.txt' }]] }, 'Four lines.'],
+    'Ask for the tone': [
+      { calls: [['ask_user', { question: 'Which tone should it have?', options: ['calm', 'restless'] }]] },
+      (results) => `The person said: ${results.at(-1)}`,
+    ],
+    'Write the poem anew': [
+      { calls: [['read_file', { path: 'poem.txt' }]] },
+      { calls: [['write_file', { path: 'poem.txt', content: BETTER }], ['write_file', { path: 'made.txt', content: 'made\n' }]] },
+      'It is in poem.txt.',
+    ],
+    'Say what is new': ['Two lines are new.'],
+  },
+};
+
+let world;
+let bridge;
+
+before(async () => {
+  world = await World.make({
+    'poem.txt': POEM, 'README.md': '# Poems\n', 'src/area.js': 'const area = (a, b) => a + b;\n', '.gitignore': 'ignored/\n',
+    'ignored/secret.txt': 'x', '.updraft/config.toml': '[rules]\nask = ["write_file(made.txt)"]\n',
+  }, 'poem');
+  await world.install();
+  await world.startEditor();
+  await world.openWindow().catch(async (error) => {
+    await world.keepEvidence();
+    throw new Error(`${error.message}\n${world.said}`);
+  });
+  bridge = await world.bridge();
+});
+after(async () => {
+  await bridge?.stop();
+  await world?.end();
+});
+
+// One part of the journey. Where it fails, the window as it was then is kept.
+const test = (name, go) => journey(name, async () => {
+  try {
+    await go();
+  } catch (error) {
+    await world.keepEvidence();
+    throw error;
+  }
+});
+const toast = (text) => world.page.locator('.notification-toast', { hasText: text }).first();
+const row = (text) => world.page.locator('.monaco-list-row', { hasText: text }).first();
+
+// Clicks an action of a row, which shows itself when the mouse is there.
+const act = async (text, action) => {
+  await row(text).hover();
+  await row(text).locator(`.action-label[aria-label^="${action}"]`).click();
+};
+const press = async (text, button) => {
+  await toast(text).getByRole('button', { name: button, exact: true }).click();
+};
+const palette = async (command) => {
+  await world.page.keyboard.press('F1');
+  await world.page.locator('.quick-input-box input').fill(`>${command}`);
+  await world.page.locator('.quick-input-list .monaco-list-row', { hasText: command }).first().waitFor();
+  await world.page.keyboard.press('Enter');
+};
+const openFile = async (name) => {
+  await world.page.keyboard.press('Control+P');
+  await world.page.locator('.quick-input-box input').fill(name);
+  await world.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor();
+  await world.page.keyboard.press('Enter');
+  await world.page.locator('.tab.active', { hasText: name }).waitFor();
+};
+const line = (text) => world.page.locator('.view-line', { hasText: text }).first();
+const until = async (what, test) => {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const found = await test();
+    if (found) return found;
+    assert.ok(Date.now() < deadline, `${what} has not come`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+};
+
+test('a program lists, reads and writes by the bridge; what is open follows, and a notification says so', async () => {
+  const { data } = await bridge.call('list_files');
+  assert.deepEqual(data.files, ['.gitignore', '.updraft/', '.updraft/config.toml', 'README.md', 'poem.txt', 'src/', 'src/area.js']);
+  assert.deepEqual((await bridge.call('list_files', { path: 'src' })).data.files, ['src/area.js']);
+  assert.equal((await bridge.call('read_file', { path: 'poem.txt' })).text, POEM);
+  assert.match((await bridge.call('read_file', { path: 'poem.txt', start_line: 2, end_line: 2 })).text, /^the sun is on the hill,/);
+
+  await openFile('README.md');
+  await line('# Poems').waitFor();
+  // What somebody has begun to write there is read, and replaced.
+  await world.page.keyboard.press('Control+End');
+  await world.page.keyboard.type('unsaved');
+  await line('unsaved').waitFor();
+  assert.equal((await bridge.call('read_file', { path: 'README.md' })).text, '# Poems\nunsaved');
+  await bridge.call('write_file', { path: 'README.md', content: '# Poems\n\nOne of them.\n' });
+  await line('One of them.').waitFor();
+  await toast('The bridge wrote README.md').waitFor();
+  await world.shoot('1-written');
+  assert.equal(await world.read('README.md'), '# Poems\n\nOne of them.\n');
+  await bridge.call('write_file', { path: 'new/folder/x.txt', content: 'x' });
+  assert.equal(await world.read('new/folder/x.txt'), 'x');
+});
+
+test('what is outside is refused, and so is a wrong token and a web page', async () => {
+  for (const path of ['../outside.txt', '/etc/passwd', '.git/hooks/pre-commit', '.vscode/tasks.json']) {
+    await assert.rejects(bridge.call('write_file', { path, content: 'x' }), /workspace|start programs/, path);
+  }
+  await assert.rejects(bridge.call('read_file', { path: 'nothing.txt' }));
+  const stranger = await world.bridge('a wrong token');
+  await assert.rejects(stranger.call('read_file', { path: 'poem.txt' }), /does not accept our token/);
+  await stranger.stop();
+  const status = await new Promise((done) => {
+    const headers = {
+      connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'MDEyMzQ1Njc4OWFiY2RlZg==',
+      authorization: `Bearer ${TOKEN}`, origin: 'https://evil.example',
+    };
+    http.get({ port: world.bridgePort, headers }, (response) => done(response.statusCode)).on('upgrade', () => done(101));
+  });
+  assert.equal(status, 403);
+});
+
+test('work that is dispatched is a run in the view, live, paused and resumed', async () => {
+  world.model.hold('Read the poem');
+  const { text } = await bridge.call('dispatch_agent_task', { prompt: 'Make the poem better' });
+  world.run = /as run (\w+)/.exec(text)[1];
+  await palette('Focus on Runs View');
+  await row('Make the poem better').waitFor();
+  await row('Read the poem').filter({ hasText: 'retriever · running' }).waitFor();
+  await row('Write the poem anew').waitFor();
+  await world.shoot('2-running');
+  assert.match((await bridge.call('task_status')).text, /is working/);
+  await bridge.call('pause_task');
+  await bridge.call('resume_task');
+  assert.match((await bridge.call('task_status', { run: world.run })).text, /is working/);
+});
+
+test('the editor is restarted under the run, which goes on; its question and approval are answered by notifications', async () => {
+  await world.page.close();
+  await world.stopEditor();
+  assert.equal((await world.api('GET', `/runs/${world.run}`)).status, 'running');
+  await world.startEditor();
+  await world.openWindow();
+  await palette('Focus on Runs View');
+  await row('Read the poem').filter({ hasText: 'retriever · running' }).waitFor();
+  await world.shoot('3-restarted');
+  // The same program at the bridge finds the new editor.
+  assert.match((await bridge.call('task_status', { run: world.run })).text, /is working/);
+
+  world.model.release();
+  await toast('Which tone should it have?').waitFor();
+  await row('asks you').waitFor();
+  await world.shoot('4-question');
+  await press('Which tone should it have?', 'restless');
+  await toast('write_file').waitFor();
+  await world.shoot('5-approval');
+  await press('write_file', 'Allow');
+  await row('Make the poem better').filter({ hasText: 'done' }).waitFor();
+  const run = await world.api('GET', `/runs/${world.run}`);
+  assert.deepEqual([run.status, run.answer], ['done', 'Two lines are new.']);
+  assert.equal(await world.read('poem.txt'), BETTER);
+  await world.page.locator('.statusbar-item', { hasText: /Updraft · \$0\.\d+/ }).waitFor();
+});
+
+test('what the run changed is reviewed by hunk: one is kept, the others are put back', async () => {
+  await act('Make the poem better', 'Review Changes');
+  await row('barley, → ').waitFor();
+  await row('made.txt').waitFor();
+  await world.page.locator('.tab.active', { hasText: 'before the run' }).waitFor();
+  await world.shoot('6-review');
+  await act('barley, → ', 'Keep');
+  await row('barley, → ').waitFor({ state: 'detached' });
+  await act('and all the world is still. → ', 'Put Back');
+  const wanted = BETTER.split('\n')[0] + POEM.slice(POEM.indexOf('\n'));
+  await until('the text with one hunk', async () => (await world.read('poem.txt')) === wanted);
+  await row('poem.txt').waitFor({ state: 'detached' });
+  await act('made.txt', 'Put Back');
+  await until('the end of made.txt', async () => (await world.read('made.txt').catch(() => undefined)) === undefined);
+  await world.shoot('7-reviewed');
+  // The run's own undo knows what it left, and what it did not.
+  const { files } = await world.api('GET', `/runs/${world.run}/changes`);
+  assert.deepEqual(files.map(({ path, state }) => [path, state]), [['made.txt', 'as_before'], ['poem.txt', 'changed_since']]);
+});
+
+test('a run is started on a selection', async () => {
+  world.model.forget();
+  world.model.hold('plan');
+  await openFile('area.js');
+  await line('const area').click();
+  await world.page.keyboard.press('Control+A');
+  await palette('Updraft: Run on This Selection');
+  await world.page.locator('.quick-input-widget', { hasText: 'What do you want done with it?' }).locator('.quick-input-box input').fill('Multiply instead');
+  await world.page.keyboard.press('Enter');
+  await row('Multiply instead').waitFor();
+  await world.shoot('8-selection');
+  const { runs } = await world.api('GET', '/runs?words=multiply');
+  const { goal } = await world.api('GET', `/runs/${runs[0].id}`);
+  assert.equal(goal, 'Multiply instead\n\nIt is about line 1 of `src/area.js`:\n\n```\nconst area = (a, b) => a + b;\n```');
+  await world.api('POST', `/runs/${runs[0].id}/cancel`);
+  world.model.release();
+});
+
+test('where the editor has an agent panel, work goes there', async () => {
+  await world.put('panel-now', '');
+  await until('the panel', () => world.read('panel-ready').then(() => true, () => false));
+  const { text } = await bridge.call('dispatch_agent_task', { prompt: 'Look at the preview', signal_file: 'DONE.md' });
+  assert.doesNotMatch(text, /as run/);
+  const [sent] = (await world.read('panel.jsonl')).trim().split('\n').map((line) => JSON.parse(line));
+  assert.equal(sent.action, 'sendMessage');
+  assert.match(sent.text, /^Look at the preview[^]*DONE\.md/);
+  await assert.rejects(bridge.call('task_status'), /agent panel/);
+  const waiting = bridge.call('wait_for_signal', { path: 'DONE.md', seconds: 20 });
+  await world.put('DONE.md', 'done');
+  assert.match((await waiting).text, /has appeared/);
+});
