@@ -28,7 +28,7 @@ class Editor:
         self.picks, self.updates, self.asked, self.faults = picks, [], [], []
         self.methods, self.seen = {}, 0
 
-    def __call__(self, event):
+    def see(self, event):
         """Sees each message before it is dealt with."""
         message = event.message
         if event.direction == "outgoing":
@@ -80,7 +80,7 @@ def judge(model, value):
 @contextlib.asynccontextmanager
 async def connected(world, editor):
     command, *args = world.command
-    spawned = spawn_agent_process(editor, command, *args, env=world.environment, cwd=world.work, observers=[editor])
+    spawned = spawn_agent_process(editor, command, *args, env=world.environment, cwd=world.work, observers=[editor.see])
     async with spawned as (agent, process):
         introduced = await agent.initialize(protocol_version=PROTOCOL_VERSION)
         assert introduced.protocol_version == 1 and introduced.agent_capabilities.load_session
@@ -159,7 +159,7 @@ def killed_in_a_turn(world):
                 await asyncio.sleep(0.1)
             os.kill(process.pid, signal.SIGKILL)
             await asyncio.gather(turn, return_exceptions=True)
-        run = world.runs()[0]["id"]
+        run = world.runs()[0]["run"]
         later = Editor()
         async with connected(world, later) as (agent, _):
             await agent.load_session(cwd=str(world.work), mcp_servers=[], session_id=session)
@@ -168,7 +168,7 @@ def killed_in_a_turn(world):
             later.updates.clear()
             assert await said(agent, session, "Go on") == "end_turn"
             assert later.text("agent_message_chunk") == "I have pondered.", later.updates
-        assert [one["id"] for one in world.runs()][0] == run and len(world.runs()) == 2
+        assert [one["run"] for one in world.runs()][0] == run and len(world.runs()) == 2
         assert world.runs()[0]["status"] == "done"
         assert world.run(world.updraft, "replay", "--strict", run)
 

@@ -116,14 +116,19 @@ impl UsualChoices {
         json!([
             select(["mode", "Mode", "What is done without asking", "mode"], self.current(note), modes.collect()),
             select(["model", "Model", "The model that agents ask", "model"], model, models.collect()),
-            select(["agent", "Agent", "Who works on a prompt", "_agent"], agent, agents),
+            select(["agent", "Agent", "Who works on a prompt", ""], agent, agents),
         ])
     }
 }
 
+/// An option; `category` is one of the protocol's, or empty.
 fn select([id, name, about, category]: [&str; 4], current: &str, options: Vec<Value>) -> Value {
-    json!({ "id": id, "name": name, "description": about, "category": category, "type": "select",
-            "currentValue": current, "options": options })
+    let mut option = json!({ "id": id, "name": name, "description": about, "type": "select", "currentValue": current,
+                             "options": options });
+    if !category.is_empty() {
+        option["category"] = json!(category);
+    }
+    option
 }
 
 /// Notes a choice, if it is among those offered.
