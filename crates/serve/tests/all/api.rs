@@ -1,9 +1,10 @@
 //! The HTTP API as programs use it: runs started, followed and steered; errors as problem details; roles.
 
 use serde_json::{Value, json};
+use updraft_run::ApprovalMode;
 use updraft_serve::UserRole;
 
-use crate::world::{Answer, World};
+use crate::world::{Answer, World, WorldOptions};
 
 /// A program that uses the API with a token.
 pub(crate) struct Program<'a> {
@@ -83,6 +84,44 @@ async fn a_program_starts_a_run_answers_its_question_and_reads_the_answer() {
     assert_eq!(events.first().unwrap()["type"], "started");
     assert_eq!(events.last().unwrap()["type"], "finished");
     assert!(events.iter().zip(1_u64..).all(|(event, number)| event["seq"] == number), "{events:?}");
+    world.close().await;
+}
+
+#[tokio::test]
+async fn what_a_run_changed_is_shown_with_the_text_before_and_one_file_is_put_back() {
+    let write = |path: &str, content: &str| json!({ "name": "write_file", "args": { "path": path, "content": content } });
+    let calls = [write("kept.txt", "one\ntwo\n"), write("made.txt", "new\n"), write("sub/back.txt", "B\n")];
+    let script = json!({
+        "rules": [{ "when": { "turn": 0 }, "answer": { "calls": calls } }], "default": { "text": "Written." }
+    });
+    let world = World::with(&script, WorldOptions { approvals: Some(ApprovalMode::Allow), ..WorldOptions::default() });
+    let world = world.await;
+    std::fs::create_dir(world.file("sub")).unwrap();
+    std::fs::write(world.file("kept.txt"), "one\n").unwrap();
+    std::fs::write(world.file("sub/back.txt"), "a\n").unwrap();
+    let program = Program::of(&world);
+    let run = program.start(&json!({ "goal": "Write", "agent": "coder" })).await;
+    program.until(&run, "done").await;
+    std::fs::write(world.file("made.txt"), "newer\n").unwrap();
+
+    let file = |path: &str, change: &str, state: &str, before: Option<&str>| {
+        json!({ "path": path, "change": change, "state": state, "before": before, "hidden": null })
+    };
+    let shown = program.get(&format!("/runs/{run}/changes")).await.json();
+    let expected = [
+        file("kept.txt", "changed", "as_left", Some("one\n")),
+        file("made.txt", "created", "changed_since", None),
+        file("sub/back.txt", "changed", "as_left", Some("a\n")),
+    ];
+    assert_eq!(shown["files"], json!(expected));
+
+    let undone = program.send("POST", &format!("/runs/{run}/undo"), &json!({ "path": "sub" })).await.json();
+    assert_eq!((&undone["restored"], &undone["left"]), (&json!(["sub/back.txt"]), &json!([])), "{undone}");
+    let read = |name: &str| std::fs::read_to_string(world.file(name)).unwrap();
+    assert_eq!([read("kept.txt"), read("made.txt"), read("sub/back.txt")], ["one\ntwo\n", "newer\n", "a\n"]);
+    let shown = program.get(&format!("/runs/{run}/changes")).await.json();
+    assert_eq!(shown["files"][2]["state"], "as_before");
+    assert_eq!(program.get("/health").await.json()["workspace"], json!(world.service.runs.workspace()));
     world.close().await;
 }
 
