@@ -92,15 +92,14 @@ pub(crate) struct PageState {
     pub(crate) service: UpdraftService,
     pub(crate) access: PageAccess,
     pub(crate) patches: patch_cache::PatchCache,
-    pub(crate) doctor: doctor::LastExamination,
     /// Cancelled when the server stops: open streams end.
     pub(crate) stop: CancellationToken,
 }
 
 /// The routes of the page.
 pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: CancellationToken) -> Router {
-    let (patches, doctor) = (patch_cache::PatchCache::default(), doctor::LastExamination::default());
-    let state = Arc::new(PageState { service, access, patches, doctor, stop });
+    let patches = patch_cache::PatchCache::default();
+    let state = Arc::new(PageState { service, access, patches, stop });
     Router::new()
         .route("/", get(sessions::show))
         .route("/enter", get(enter::enter).post(enter::sign_in_with).layer(DefaultBodyLimit::max(MOST_OF_TOKEN)))

@@ -28,6 +28,7 @@ mod control;
 mod conversations;
 mod drive_thread;
 mod event_tail;
+mod examination;
 mod feeds;
 mod figures;
 mod files;

@@ -50,12 +50,12 @@ pub(super) struct ApiCheck {
 /// What works here, what does not, and what to do about it
 #[utoipa::path(get, path = "/doctor", tag = "server", responses((status = 200, body = [ApiCheck])))]
 pub(super) async fn doctor(State(state): State<SharedState>) -> Json<Vec<ApiCheck>> {
-    let checks = Box::pin(state.service.runs.doctor()).await;
-    let written = |check: DoctorCheck| {
-        let DoctorCheck { status, what, found, advice } = check;
+    let checks = state.service.runs.doctor().await;
+    let written = |check: &DoctorCheck| {
+        let DoctorCheck { status, what, found, advice } = check.clone();
         ApiCheck { status: status.word(), check: what, found, advice }
     };
-    Json(checks.into_iter().map(written).collect())
+    Json(checks.iter().map(written).collect())
 }
 
 /// Somebody who may use the server.

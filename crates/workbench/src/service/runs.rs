@@ -12,6 +12,7 @@ use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Goal, Input, Run, RunId, Status};
 
 use super::drive_thread::DriveThread;
+use super::examination::SharedExamination;
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
 use super::orders::OrderFace;
@@ -59,6 +60,8 @@ struct LiveRunsInner {
     feeds: LiveFeeds,
     /// What runs have cost, as far as it was looked up.
     figures: FigureCache,
+    /// What works here.
+    examination: SharedExamination,
 }
 
 impl LiveRuns {
@@ -72,8 +75,20 @@ impl LiveRuns {
         let thread = DriveThread::start()
             .map_err(|error| Fault::failed(format!("the thread that drives runs does not start: {error}")))?;
         let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
-        let figures = FigureCache::default();
-        let inner = LiveRunsInner { bench, engine, workspace, stop, tasks, thread, driven, opening, feeds, figures };
+        let (figures, examination) = (FigureCache::default(), SharedExamination::default());
+        let inner = LiveRunsInner {
+            bench,
+            engine,
+            workspace,
+            stop,
+            tasks,
+            thread,
+            driven,
+            opening,
+            feeds,
+            figures,
+            examination,
+        };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -87,6 +102,10 @@ impl LiveRuns {
 
     pub(super) fn figures(&self) -> &FigureCache {
         &self.0.figures
+    }
+
+    pub(super) fn examination(&self) -> &SharedExamination {
+        &self.0.examination
     }
 
     /// The folder that its runs work in.

@@ -122,9 +122,13 @@ impl LiveRuns {
     }
 
     /// What works here, what does not, and what to do about it.
-    pub async fn doctor(&self) -> Vec<DoctorCheck> {
-        let bench = self.bench();
-        doctor::examine(&bench.folders, Ok(&bench.folder), Some(self.journal())).await
+    pub async fn doctor(&self) -> Arc<[DoctorCheck]> {
+        let runs = self.clone();
+        let examine = async move {
+            let bench = runs.bench();
+            doctor::examine(&bench.folders, Ok(&bench.folder), Some(runs.journal())).await
+        };
+        self.examination().checks(examine).await
     }
 
     /// What each step of a plan that a run has made will use.
