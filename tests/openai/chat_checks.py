@@ -37,7 +37,7 @@ def check_answer(world):
     assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.total_tokens) == (21, 4, 25), done.usage
     planned = client.chat.completions.create(model="updraft", messages=[user("What is it?")])
     progress = planned.choices[0].message.reasoning_content
-    assert planned.choices[0].message.content == "A loom." and "planned: 3 steps" in progress, planned
+    assert planned.choices[0].message.content == "A loom." and "planned: 2 steps" in progress, planned
     assert planned.usage.prompt_tokens == 42, planned.usage
 
 

@@ -31,7 +31,7 @@ def check_curl(world):
 def check_python(world):
     [example] = examples("python", "OpenAI(")
     said = run(world, [sys.executable, "-c", example])
-    assert "… planned: 3 steps" in said and said.endswith("A loom.\n"), said
+    assert "… planned: 2 steps" in said and said.endswith("A loom.\n"), said
 
 
 CHECKS = [check_curl, check_python]

@@ -140,6 +140,8 @@ impl RunDriver {
         let news = self.news_for_code(&records);
         let is_watched = self.engine.watch.is_watching();
         let told = (is_watched || log::is_on()).then(|| records.clone());
+        let mut first = self.position.head + 1;
+        self.position.head += records.iter().map(|record| record.events.len() as u64).sum::<u64>();
         let batch = Batch {
             records,
             blobs: std::mem::take(&mut self.unwritten.blobs),
@@ -152,9 +154,9 @@ impl RunDriver {
         for record in told.into_iter().flatten() {
             log::log(&self.id, &record, &self.run);
             if is_watched {
-                self.engine.watch.record(&self.id, self.position.head + 1, &record, &self.run);
+                self.engine.watch.record(&self.id, first, &record, &self.run);
             }
-            self.position.head += record.events.len() as u64;
+            first += record.events.len() as u64;
         }
         for heard in self.code.noted.drain(..) {
             let _ = heard.send(Reply::Said(String::new()));

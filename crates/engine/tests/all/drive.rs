@@ -2,8 +2,12 @@
 
 use crate::support::{World, by, calls, goal, says, settings, start, step, turn};
 use serde_json::json;
-use updraft_engine::{RunReport, node_link, replay};
-use updraft_run::Graph;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use updraft_engine::{Delta, EngineOptions, RunReport, RunWatcher, node_link, replay};
+use updraft_models::ScriptedModel;
+use updraft_run::{EffectAddress, Graph, Record, Run, RunId};
 
 #[tokio::test]
 async fn one_agent_reads_a_file_and_answers() {
@@ -68,4 +72,54 @@ async fn a_planned_graph_runs_and_its_answer_is_the_last_steps() {
     assert_eq!(graph["graph"]["status"], "completed");
     assert_eq!(graph["nodes"].as_array().unwrap().len(), 5);
     assert_eq!(replay(engine.journal(), &id).unwrap().differences, []);
+}
+
+/// Watches from some moment on, and notes the number of each record's first event.
+#[derive(Default)]
+struct LateWatcher {
+    is_awake: AtomicBool,
+    seen: Mutex<Vec<(u64, usize)>>,
+}
+
+impl RunWatcher for LateWatcher {
+    fn is_watching(&self) -> bool {
+        self.is_awake.load(Ordering::Relaxed)
+    }
+
+    fn record(&self, _: &RunId, first: u64, record: &Record, _: &Run) {
+        // The first record is told to everybody.
+        if self.is_watching() {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).push((first, record.events.len()));
+        }
+    }
+
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
+}
+
+#[tokio::test]
+async fn who_begins_to_watch_late_is_told_the_numbers_of_the_journal() {
+    let world = World::new();
+    std::fs::write(world.workspace().join("notes.txt"), "under the mat\n").unwrap();
+    let watch = Arc::new(LateWatcher::default());
+    let woken = Arc::clone(&watch);
+    let model = ScriptedModel::from_fn("scripted/test", move |prompt| match turn(prompt) {
+        0 => calls(&[("read_file", json!({ "path": "notes.txt" }))]),
+        _ => {
+            woken.is_awake.store(true, Ordering::Relaxed);
+            says("under the mat")
+        }
+    });
+    let options = EngineOptions { watch: watch.clone(), ..EngineOptions::default() };
+    let engine = world.engine_with(Arc::new(model), options);
+    let handle = start(&engine, "late", by("retriever", "where?"), settings(&world.workspace()), None).await;
+    let id = handle.id().clone();
+    handle.drive().await.unwrap();
+    let (mut first, mut numbered) = (1, Vec::new());
+    for record in engine.journal().load(&id).unwrap() {
+        numbered.push((first, record.events.len()));
+        first += record.events.len() as u64;
+    }
+    let seen = watch.seen.lock().unwrap();
+    assert!(!seen.is_empty() && seen.len() < numbered.len(), "{seen:?}");
+    assert_eq!(numbered[numbered.len() - seen.len()..], seen[..]);
 }

@@ -4,7 +4,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tracing::debug;
 use updraft_engine::{Delta, RunWatcher};
-use updraft_run::{Effect, EffectAddress, Event, Record, Reply, Run, RunId, StepId};
+use updraft_run::{Effect, EffectAddress, Event, Graph, PlanReason, Record, Reply, Run, RunId, StepId};
 
 use super::feeds::LiveFeeds;
 use super::files::changed;
@@ -96,7 +96,7 @@ pub(super) fn in_words(event: &Event, run: &Run) -> Option<String> {
         step.map_or_else(|| id.to_string(), |step| format!("{} ({})", step.spec.id, step.spec.agent))
     };
     match event {
-        Event::Planned { .. } => Some(format!("planned: {} steps", run.steps().count())),
+        Event::Planned { graph, because, .. } => plan_in_words(graph, because),
         Event::Wanted { id, effect: Effect::Ask } if id.turn == 0 => Some(format!("{} begins", name(&id.step))),
         Event::Wanted { id, effect: Effect::Call } => {
             let call = run.call_at(id)?;
@@ -109,8 +109,25 @@ pub(super) fn in_words(event: &Event, run: &Run) -> Option<String> {
     }
 }
 
+/// A plan counts its own steps: not the one that made it, and not those that every goal begins with.
+fn plan_in_words(graph: &Graph, because: &PlanReason) -> Option<String> {
+    let steps = match graph.steps.len() {
+        1 => "1 step".to_owned(),
+        n => format!("{n} steps"),
+    };
+    match because {
+        PlanReason::First => Some(format!("planned: {steps}")),
+        PlanReason::Failed(step) => Some(format!("planned again because {step} failed: {steps}")),
+        PlanReason::Revised if graph.steps.is_empty() => Some("the plan was refused".to_owned()),
+        PlanReason::Revised => Some(format!("planned as a person wants it: {steps}")),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use updraft_run::StepSpec;
+
     use super::*;
 
     #[tokio::test]
@@ -126,5 +143,18 @@ mod tests {
         assert_eq!(rest_of(&mut heard), [7, 8]);
         send.send(9).unwrap();
         assert_eq!(next_of(&mut heard).await, 9);
+    }
+
+    #[test]
+    fn a_plan_is_told_with_the_number_of_its_own_steps() {
+        let graph = |ids: &[&str]| Graph {
+            steps: ids.iter().map(|id| StepSpec::new(StepId::parse(id).unwrap(), "coder")).collect(),
+        };
+        let words = |ids: &[&str], because| plan_in_words(&graph(ids), &because).unwrap_or_default();
+        assert_eq!(words(&["a"], PlanReason::First), "planned: 1 step");
+        assert_eq!(words(&["a", "b"], PlanReason::First), "planned: 2 steps");
+        let failed = PlanReason::Failed(StepId::parse("db").unwrap());
+        assert_eq!(words(&["c"], failed), "planned again because db failed: 1 step");
+        assert_eq!(words(&["plan"], PlanReason::Goal), "");
     }
 }
