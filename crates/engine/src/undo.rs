@@ -20,8 +20,8 @@ use updraft_tools::Workspace;
 pub use path_snapshot::PathSnapshot;
 pub use plan::{SkippedPath, UndoMove, UndoPlan, UndoSkipReason};
 pub use recorded_changes::{ChangeFilter, RecordedChange};
-pub use review::{FileReview, ReviewedChange, ReviewedState};
 pub(crate) use recorded_changes::{ReportedChanges, changes as changes_of, made as made_by};
+pub use review::{FileReview, ReviewedChange, ReviewedState};
 
 use crate::Error;
 use crate::call_audit::touched;

@@ -89,7 +89,8 @@ async fn a_program_starts_a_run_answers_its_question_and_reads_the_answer() {
 
 #[tokio::test]
 async fn what_a_run_changed_is_shown_with_the_text_before_and_one_file_is_put_back() {
-    let write = |path: &str, content: &str| json!({ "name": "write_file", "args": { "path": path, "content": content } });
+    let write =
+        |path: &str, content: &str| json!({ "name": "write_file", "args": { "path": path, "content": content } });
     let calls = [write("kept.txt", "one\ntwo\n"), write("made.txt", "new\n"), write("sub/back.txt", "B\n")];
     let script = json!({
         "rules": [{ "when": { "turn": 0 }, "answer": { "calls": calls } }], "default": { "text": "Written." }
@@ -104,9 +105,7 @@ async fn what_a_run_changed_is_shown_with_the_text_before_and_one_file_is_put_ba
     program.until(&run, "done").await;
     std::fs::write(world.file("made.txt"), "newer\n").unwrap();
 
-    let file = |path: &str, change: &str, state: &str, before: Option<&str>| {
-        json!({ "path": path, "change": change, "state": state, "before": before, "hidden": null })
-    };
+    let file = |path: &str, change: &str, state: &str, before: Option<&str>| json!({ "path": path, "change": change, "state": state, "before": before, "hidden": null });
     let shown = program.get(&format!("/runs/{run}/changes")).await.json();
     let expected = [
         file("kept.txt", "changed", "as_left", Some("one\n")),
