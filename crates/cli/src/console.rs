@@ -29,8 +29,7 @@ mod stream;
 mod thread;
 mod transcript;
 
-use std::collections::BTreeSet;
-use std::convert::Infallible;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +39,7 @@ use std::thread::JoinHandle;
 pub(crate) use clipboard::prune_pasted;
 use tokio::sync::{Mutex, mpsc as channel};
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{RunSender, RunWatcher};
+use updraft_engine::RunWatcher;
 use updraft_run::{Input, RunId};
 
 pub(crate) use mention::mentioned;
@@ -51,6 +50,7 @@ pub(crate) use state::ConsoleMode;
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
 use crate::out::{self, LineConsole, Paint};
+use crate::view::StepTree;
 use completion::Completions;
 use feed::ConsoleFeed;
 use history::MessageHistory;
@@ -69,6 +69,8 @@ pub(crate) struct Console {
 pub(crate) struct ConsoleLink {
     feed: Arc<ConsoleFeed>,
     requests: Arc<Mutex<channel::UnboundedReceiver<ConsoleRequest>>>,
+    /// Commands that wait until the work is done.
+    deferred: Arc<std::sync::Mutex<VecDeque<ConsoleRequest>>>,
     has_quit: Arc<AtomicBool>,
     is_full: Arc<AtomicBool>,
     /// Notices that were shown already: each message of a conversation would repeat them.
@@ -98,12 +100,41 @@ pub(crate) struct ConsoleOptions {
 impl Console {
     /// Opens the console on the terminal. Until it is dropped, all that is printed goes through it.
     pub(crate) fn open(folders: &AppFolders, folder: &Path, options: ConsoleOptions) -> Result<Self, CliError> {
+        Self::open_with(folders, folder, options, ConsoleFeed::default())
+    }
+
+    /// Opens a console that asks what a run needs, with the tree of its steps above. It is drawn where the tree was, on
+    /// standard error, and closed when nothing is asked any more.
+    pub(crate) fn for_questions(
+        folders: &AppFolders,
+        folder: &Path,
+        tree: Option<Arc<StepTree>>,
+    ) -> Result<Self, CliError> {
+        // What was typed before the question was shown does not answer it.
+        let _unsupported = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+        let commands = vec![("tell".to_owned(), "tell the agents something instead of answering".to_owned())];
+        let options = ConsoleOptions { mode: ConsoleMode::Ask, commands, is_full: false };
+        let is_drawn = tree.is_some();
+        let feed = tree.map(ConsoleFeed::with_tree).unwrap_or_default();
+        let console = Self::open_with(folders, folder, options, feed)?;
+        console.link.feed.push(ConsoleNews::Working(is_drawn));
+        Ok(console)
+    }
+
+    fn open_with(
+        folders: &AppFolders,
+        folder: &Path,
+        options: ConsoleOptions,
+        feed: ConsoleFeed,
+    ) -> Result<Self, CliError> {
+        let is_aside = options.mode == ConsoleMode::Ask;
+        thread::draw_on_stderr(is_aside);
         thread::take_terminal().map_err(|error| {
             CliError::failed(format!("the terminal cannot be used for a console: {error}"))
                 .hint("`updraft chat --plain` talks line by line")
         })?;
         let (send, requests) = channel::unbounded_channel();
-        let feed = Arc::new(ConsoleFeed::default());
+        let feed = Arc::new(feed);
         let is_closing = Arc::new(AtomicBool::new(false));
         let history = MessageHistory::load(&folders.state.join("history.jsonl"));
         let (shown, folder) = (short_folder(folder), folder.to_owned());
@@ -117,13 +148,15 @@ impl Console {
         };
         let drawing = std::thread::spawn(move || {
             let completions = Completions::new(&folder, options.commands);
-            let mut state = ConsoleState::new(Paint::for_stdout(), thread::size().0, shown, history, completions);
-            state.mode = options.mode;
+            let paint = if is_aside { Paint::for_stderr() } else { Paint::for_stdout() };
+            let mut state = ConsoleState::new(paint, thread::size().0, shown, history, completions);
+            (state.mode, state.talks) = (options.mode, !is_aside);
             ConsoleThread::new(state, link).run();
         });
         out::use_console(Some(Arc::clone(&feed) as Arc<dyn LineConsole>));
         let requests = Arc::new(Mutex::new(requests));
-        let link = ConsoleLink { feed, requests, has_quit: Arc::default(), is_full, notices: Arc::default() };
+        let (deferred, has_quit, notices) = (Arc::default(), Arc::default(), Arc::default());
+        let link = ConsoleLink { feed, requests, deferred, has_quit, is_full, notices };
         Ok(Self { link, thread: Some(drawing), is_closing })
     }
 
@@ -160,38 +193,41 @@ impl ConsoleLink {
 
     /// What the user wants next.
     pub(crate) async fn next(&self) -> ConsoleRequest {
-        if self.has_quit.load(Ordering::Acquire) {
+        if self.has_quit() {
             return ConsoleRequest::Quit;
         }
         self.requests.lock().await.recv().await.unwrap_or(ConsoleRequest::Quit)
     }
 
-    /// Does what the user wants while a run is driven. Never returns.
-    pub(crate) async fn serve(&self, sender: &RunSender, stop: &CancellationToken) -> Infallible {
-        loop {
-            match self.next().await {
-                ConsoleRequest::Say(message) => {
-                    if !sender.send(Input::Tell { message }) {
-                        out::note("the run has ended; send it again as a message");
-                    }
-                }
-                ConsoleRequest::Interrupt => stop.cancel(),
-                ConsoleRequest::Closed => {}
-                ConsoleRequest::Command(name, _) if name == "quit" || name == "exit" => self.quit(stop),
-                ConsoleRequest::Command(name, _) => {
-                    out::note(&format!("/{name} has to wait until this is done; Esc stops it"));
-                }
-                ConsoleRequest::Quit => self.quit(stop),
-            }
-            if self.has_quit.load(Ordering::Acquire) {
-                std::future::pending::<()>().await;
-            }
+    /// What the user wants next while nothing is done: first what they wanted during the work.
+    pub(crate) async fn next_idle(&self) -> ConsoleRequest {
+        let deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        match deferred {
+            Some(request) if !self.has_quit() => request,
+            _ => self.next().await,
         }
     }
 
-    fn quit(&self, stop: &CancellationToken) {
+    /// Keeps a request until the work is done.
+    pub(crate) fn defer(&self, request: ConsoleRequest) {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner).push_back(request);
+    }
+
+    /// A message of the user to the run that is shown.
+    pub(crate) fn message(&self, message: String) -> Input {
+        self.feed.expect_own(&message);
+        Input::Tell { message }
+    }
+
+    /// The user leaves: what is under way stops, and nothing more is asked of them.
+    pub(crate) fn quit(&self, stop: &CancellationToken) {
         self.has_quit.store(true, Ordering::Release);
         stop.cancel();
+    }
+
+    /// Whether the user leaves.
+    pub(crate) fn has_quit(&self) -> bool {
+        self.has_quit.load(Ordering::Acquire)
     }
 
     /// Whether a notice was not shown yet.

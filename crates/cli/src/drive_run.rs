@@ -1,20 +1,18 @@
 //! Drives a run until it rests, asks the user what it needs, and reports how it ended.
 
-use std::convert::Infallible;
+mod asking;
 
-use updraft_engine::{DriveResult, Engine, RunHandle, RunSender, command_to_go_on, waiting_for, why_stopped};
+use updraft_engine::{DriveResult, Engine, RunHandle, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{BudgetLimit, FailureKind, Input, Run, RunId, RunPhase, Status};
 
 use crate::args::{PermissionFlags, SpendingFlags};
+use crate::console;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::folders::AppFolders;
 use crate::out::{self, Paint};
 use crate::signals::Signals;
-use crate::view::{
-    self, AskResult, PersonQuestion, QuestionNews, QuestionOutcome, QuestionQueue, RunDisplay, RunEnding,
-};
-use crate::{console, settings};
+use crate::view::{self, RunDisplay, RunEnding};
+use asking::{RestOutcome, RunQuestions};
 
 /// How driving a run ended.
 pub(crate) enum DriveOutcome {
@@ -44,158 +42,55 @@ pub(crate) async fn drive_until_plan(
     face: &RunDisplay,
     signals: &mut Signals,
 ) -> Result<DriveOutcome, CliError> {
-    let mut questions = QuestionQueue::default();
+    let mut questions = RunQuestions::new(face);
     loop {
         let (id, sender) = (handle.id().clone(), handle.sender());
-        let mut unsent = Vec::new();
         let driven = tokio::select! {
             rested = handle.drive() => rested,
             code = signals.second() => {
                 console::abandon();
                 std::process::exit(code as i32)
             }
-            never = show(&id, &sender, face, (&mut questions, &mut unsent)) => match never {},
+            never = Box::pin(questions.attend(&id, &sender)) => match never {},
         };
         let rested = match driven {
             Ok(rested) => rested,
             Err(error) => {
+                questions.close();
                 face.settle();
                 return Err(in_words(error, &id));
             }
         };
         if !rested.was_stopped && rested.run.plan_approval().is_some() {
+            questions.close();
             face.settle();
             return Ok(DriveOutcome::PlanWaits(Box::new(rested)));
         }
         let asks = !rested.was_stopped && face.can_ask && is_waiting(&rested.run);
         if !asks {
+            questions.close();
             face.settle();
             return Ok(DriveOutcome::Ended(conclude(&rested, engine.journal(), face, signals)));
         }
-        face.make_way();
-        let said = match &face.console {
-            Some(console) => {
-                questions.keep_open(|at| rested.run.open().contains_key(at), Some(console));
-                for question in PersonQuestion::all(&rested.run) {
-                    questions.add(question);
-                }
-                answers(&mut questions, unsent, signals).await
-            }
-            None => ask(rested.run.clone(), signals).await,
-        };
-        let Some(said) = said else {
-            let stopped = DriveResult { was_stopped: true, ..rested };
-            return Ok(DriveOutcome::Ended(conclude(&stopped, engine.journal(), face, signals)));
-        };
+        let said = Box::pin(questions.ask_at_rest(&rested, engine.journal(), signals)).await;
         match said {
-            AskResult::Said(inputs) => {
-                handle = engine.open(&id).await?;
+            RestOutcome::GoesOn(inputs) => {
+                handle = engine.open(&id).await.inspect_err(|_| questions.close())?;
                 for input in inputs {
-                    // The approval applies to this run in any case; the queue of a console has remembered it already.
-                    if face.console.is_none()
-                        && let Err(fault) = settings::keep_always(&AppFolders::find()?, &rested.run, &input)
-                    {
-                        face.say(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
-                    }
                     handle.send(input);
                 }
             }
-            AskResult::Nothing => {
+            RestOutcome::LeftOpen => {
+                questions.close();
+                face.settle();
                 return Ok(DriveOutcome::Ended(conclude(&rested, engine.journal(), face, signals)));
             }
-        }
-    }
-}
-
-/// Keeps the display updated, and asks the user while the run goes on: in a console all that it waits for, otherwise only the
-/// questions of MCP servers, whose calls are under way. What the run could not be sent, because it had just come to rest, is
-/// put into `unsent`.
-async fn show(
-    id: &RunId,
-    sender: &RunSender,
-    face: &RunDisplay,
-    (questions, unsent): (&mut QuestionQueue, &mut Vec<Input>),
-) -> Infallible {
-    let mut news = face.questions.lock().await;
-    loop {
-        let asked = tokio::select! {
-            never = face.animate() => match never {},
-            never = serve(face, sender) => match never {},
-            outcome = questions.next() => {
-                match outcome {
-                    QuestionOutcome::Said(input) => {
-                        if !sender.send(input.clone()) {
-                            unsent.push(input);
-                        }
-                    }
-                    QuestionOutcome::LeftOpen => out::note("left open; the rest goes on"),
-                    QuestionOutcome::Withdrawn => out::note("answered elsewhere"),
-                }
-                continue;
+            RestOutcome::Stopped => {
+                questions.close();
+                face.settle();
+                let stopped = DriveResult { was_stopped: true, ..rested };
+                return Ok(DriveOutcome::Ended(conclude(&stopped, engine.journal(), face, signals)));
             }
-            asked = news.recv() => asked,
-        };
-        let Some(asked) = asked else { std::future::pending().await };
-        match asked {
-            QuestionNews::Asked(question) if face.console.is_some() => questions.add(*question),
-            QuestionNews::Settled(at) => questions.keep_open(|open| *open != at, face.console.as_ref()),
-            QuestionNews::Asked(question) if !question.is_inquiry() => {}
-            QuestionNews::Asked(question) if face.can_ask => {
-                face.make_way();
-                let said = tokio::task::spawn_blocking(move || question.ask()).await;
-                if let Ok(Some(input)) = said {
-                    sender.send(input);
-                }
-            }
-            QuestionNews::Asked(question) => {
-                face.make_way();
-                out::note(&format!("question: {}", out::harmless(question.text())));
-                out::note(&format!(
-                    "  hint: `updraft answer {id} \"…\" --id {}`, or --decline; the call continues once it is answered",
-                    question.at
-                ));
-            }
-        }
-    }
-}
-
-/// The next answer of the user to what a run at rest waits for. Returns `None` if a signal came first.
-async fn answers(questions: &mut QuestionQueue, unsent: Vec<Input>, signals: &mut Signals) -> Option<AskResult> {
-    if !unsent.is_empty() {
-        return Some(AskResult::Said(unsent));
-    }
-    loop {
-        // What is left open by now is left open for good.
-        if questions.is_empty() {
-            return Some(AskResult::Nothing);
-        }
-        let outcome = tokio::select! {
-            outcome = questions.next() => outcome,
-            _ = signals.first() => return None,
-        };
-        match outcome {
-            QuestionOutcome::Said(input) => return Some(AskResult::Said(vec![input])),
-            QuestionOutcome::LeftOpen => return Some(AskResult::Nothing),
-            QuestionOutcome::Withdrawn => {}
-        }
-    }
-}
-
-/// Does what the user wants in the console meanwhile. Never returns.
-async fn serve(face: &RunDisplay, sender: &RunSender) -> Infallible {
-    match &face.console {
-        Some(console) => console.serve(sender, &face.stop).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Asks the user. Returns `None` if a signal came first.
-async fn ask(run: Run, signals: &mut Signals) -> Option<AskResult> {
-    tokio::select! {
-        said = tokio::task::spawn_blocking(move || view::ask(&run)) => Some(said.unwrap_or(AskResult::Nothing)),
-        _ = signals.first() => {
-            out::note("");
-            None
         }
     }
 }
@@ -261,7 +156,8 @@ fn ending(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> RunEnd
 fn say_ending(id: &RunId, run: &Run, ending: &RunEnding, face: &RunDisplay) {
     ending.lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
     if ending.has_changes() {
-        face.say_dim(&format!("undo with `updraft undo {id}`"));
+        let command = if face.console.is_some() { "/undo".to_owned() } else { format!("updraft undo {id}") };
+        face.say_dim(&format!("undo with `{command}`"));
     }
 }
 

@@ -22,7 +22,7 @@ use updraft_workbench::{Notice, Tell};
 pub(crate) use ask::{AskResult, PersonQuestion, PlanAnswer, ask, ask_about_plan, confirm};
 pub(crate) use call::{CallEnd, call_words};
 pub(crate) use describe::{cost, count, event_words, figures, graph_lines, symbol};
-pub(crate) use fit::{column, cut, size, width, wrap};
+pub(crate) use fit::{column, cut, size, width, wrap, wrap_painted};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
 pub(crate) use log::ProgressPrinter;
 pub(crate) use markdown::render;
@@ -85,6 +85,16 @@ impl RunDisplay {
             Some(tree) => tree.animate().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Whether the terminal lets somebody be asked while the tree goes on, although there is no console.
+    pub(crate) fn asks_in_place(&self) -> bool {
+        self.console.is_none() && self.can_ask && out::can_redraw()
+    }
+
+    /// The tree, if it is drawn.
+    pub(crate) fn tree(&self) -> Option<Arc<StepTree>> {
+        self.tree.clone()
     }
 
     /// Leaves the display as it is, so that other text can follow.

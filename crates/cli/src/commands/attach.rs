@@ -20,9 +20,10 @@ use crate::{drive_run, journal, out, runtime};
 const LOOK: Duration = Duration::from_millis(500);
 
 /// What can be typed while watching.
-const COMMANDS: [(&str, &str); 6] = [
+const COMMANDS: [(&str, &str); 7] = [
     ("graph", "show the steps, one of them in detail, on the whole screen; q comes back"),
     ("log", "show the last lines about what happened"),
+    ("tell", "tell the agents something, also while they ask"),
     ("cancel", "stop the run for good"),
     ("pause", "let nothing new start; `updraft resume` continues it"),
     ("help", "show this"),
@@ -176,9 +177,17 @@ impl<'a> Attachment<'a> {
         match outcome {
             QuestionOutcome::Said(input) => control::send(self.journal, self.id, &input).await?,
             QuestionOutcome::LeftOpen => out::note("left open"),
-            QuestionOutcome::Withdrawn => out::note("answered elsewhere"),
+            QuestionOutcome::Withdrawn => {}
         }
         Ok(())
+    }
+
+    /// A message to the agents, which the console need not show again.
+    fn message(&self, message: String) -> Input {
+        match &self.face.console {
+            Some(console) => console.message(message),
+            None => Input::Tell { message },
+        }
     }
 
     /// Does what the user wants; false if they leave.
@@ -186,8 +195,13 @@ impl<'a> Attachment<'a> {
         let input = match request {
             ConsoleRequest::Interrupt | ConsoleRequest::Quit => return Ok(false),
             ConsoleRequest::Closed => return Ok(true),
-            ConsoleRequest::Say(message) => Input::Tell { message },
-            ConsoleRequest::Command(name, _) => match name.as_str() {
+            ConsoleRequest::Say(message) => self.message(message),
+            ConsoleRequest::Command(name, rest) => match name.as_str() {
+                "tell" if rest.is_empty() => {
+                    out::note("expected a text: /tell Use the newer file.");
+                    return Ok(true);
+                }
+                "tell" => self.message(rest),
                 "quit" | "exit" => return Ok(false),
                 "cancel" => Input::Cancel { by: control::who(), step: None },
                 "pause" => Input::Pause,

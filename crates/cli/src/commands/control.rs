@@ -18,6 +18,8 @@ use crate::{journal, log, out, runtime, settings, time_format};
 
 /// How long to wait for the effect.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for a process that rests on a question: it takes what is sent, although it holds no lease meanwhile.
+const REST: Duration = Duration::from_millis(300);
 /// How often to check while nothing is written.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -240,9 +242,13 @@ async fn deliver(folders: &AppFolders, journal: &Journal, id: &RunId, input: Inp
     if matches!(input, Input::Tell { .. }) {
         if !was_owned {
             send(journal, id, &input).await?;
+            head = taken(journal, id, &input).await?;
         }
-        keep_note("the message is saved", id);
-        return Ok(CliExitCode::Done);
+        if journal.inbox(id)?.iter().any(|waiting| waiting.input == input) {
+            keep_note("the message is saved", id);
+            return Ok(CliExitCode::Done);
+        }
+        return Ok(say(&fold(journal, id)?, &head, &input));
     }
     let run = journal::load(journal, id)?;
     let stored = StoredRun::new(&run, journal)?;
@@ -277,17 +283,17 @@ pub(super) async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result
 
 /// Waits until the input was read and shows its effect, the process ended, or the time is up.
 async fn taken(journal: &Journal, id: &RunId, input: &Input) -> Result<RunSummary, CliError> {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let begun = tokio::time::Instant::now();
     let mut changes = journal.changes();
     loop {
         let waits = journal.inbox(id)?.iter().any(|waiting| waiting.input == *input);
         let head = journal.head(id)?;
         let shows = !waits && has_effect(&fold(journal, id)?, input);
-        let over = tokio::time::Instant::now() >= deadline;
-        if shows || over || !head.is_owned() {
+        let patience = if head.is_owned() { PATIENCE } else { REST };
+        if shows || begun.elapsed() >= patience {
             return Ok(head);
         }
-        let _ = tokio::time::timeout(LOOK, changes.next()).await;
+        let _ = tokio::time::timeout(LOOK.min(patience), changes.next()).await;
     }
 }
 

@@ -46,6 +46,11 @@ impl Completions {
         (!candidates.is_empty()).then(|| Completion { typed: typed.to_owned(), candidates, chosen: 0 })
     }
 
+    /// Whether there is such a command.
+    pub(super) fn has_command(&self, name: &str) -> bool {
+        self.commands.iter().any(|(known, _)| known == name)
+    }
+
     /// The mention of a file that was dropped on the terminal.
     pub(super) fn dropped_file(&self, paste: &str) -> Option<String> {
         mention::dropped(paste, &self.folder)

@@ -11,7 +11,7 @@ use updraft_run::{
 };
 
 use super::news::{ConsoleNews, FinishedCall, LinePrompt};
-use crate::out::LineConsole;
+use crate::out::{self, LineConsole};
 use crate::time_format;
 use crate::view::{CallEnd, ProgressPrinter, StepTree, call_words};
 
@@ -24,8 +24,10 @@ const LONGEST_LOG: usize = 2_000;
 #[derive(Default)]
 pub(super) struct ConsoleFeed {
     waiting: Mutex<VecDeque<ConsoleNews>>,
-    pub(super) tree: StepTree,
+    pub(super) tree: Arc<StepTree>,
     progress: ProgressPrinter,
+    /// Messages of the user that are on their way to the run: they are in the scrollback already.
+    own: Mutex<Vec<String>>,
     /// The newest lines about what happened, each with its time.
     log: Mutex<VecDeque<String>>,
     /// The run that is under way or was the last, and how often there was news of it.
@@ -33,6 +35,11 @@ pub(super) struct ConsoleFeed {
 }
 
 impl ConsoleFeed {
+    /// With a tree that somebody else keeps.
+    pub(super) fn with_tree(tree: Arc<StepTree>) -> Self {
+        Self { tree, ..Self::default() }
+    }
+
     /// Brings news. Parts of the same answer are joined.
     pub(super) fn push(&self, news: ConsoleNews) {
         let mut waiting = self.lock();
@@ -72,6 +79,18 @@ impl ConsoleFeed {
         log.iter().skip(log.len().saturating_sub(most)).cloned().collect()
     }
 
+    /// The user has sent a message here.
+    pub(super) fn expect_own(&self, message: &str) {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_owned());
+    }
+
+    /// Whether a message that the run was told was sent here.
+    fn is_own(&self, message: &str) -> bool {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = own.iter().position(|sent| sent == message);
+        at.map(|at| own.remove(at)).is_some()
+    }
+
     fn keep_line(&self, record: &Record, line: &str) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.extend(line.lines().map(|line| format!("{}  {line}", time_format::clock(record.at))));
@@ -104,8 +123,11 @@ impl ConsoleFeed {
                 let details = argument_lines(&call.args).join("\n");
                 self.push(ConsoleNews::Called(FinishedCall { step: step(id), words, end, details, diff: None }));
             }
-            // The message is in the scrollback already.
-            Event::Told { .. } => {}
+            Event::Told { message } => {
+                if !self.is_own(message) {
+                    self.push(ConsoleNews::Logged(format!("told from elsewhere: {}", out::short(message, 300))));
+                }
+            }
             Event::Wanted { .. } | Event::StepDone { .. } | Event::Planned { .. } if talks => {}
             _ => {
                 if let Some(line) = line {

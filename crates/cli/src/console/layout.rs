@@ -42,7 +42,7 @@ impl ConsoleState {
                 rows.push(String::new());
             }
             rows.extend(strip.iter().cloned());
-            if self.prompt.is_none() {
+            if self.prompt.is_none() && self.mode != ConsoleMode::Ask {
                 rows.push(self.working(frame));
             }
         }
@@ -99,7 +99,7 @@ impl ConsoleState {
         let word = if self.is_stopping { "stopping" } else { "working" };
         let hint = match self.mode {
             _ if self.is_stopping => "",
-            ConsoleMode::Talk => " · Esc stops",
+            ConsoleMode::Talk | ConsoleMode::Ask => " · Esc stops",
             ConsoleMode::Watch | ConsoleMode::Look => " · Esc leaves",
         };
         let text = format!("{word} · {time}{hint}");
@@ -123,14 +123,17 @@ impl ConsoleState {
         let text = if self.is_quitting {
             "Ctrl-C again quits".to_owned()
         } else if self.prompt.is_some() {
-            "Enter answers · Esc leaves it open".to_owned()
+            let keys = "Enter answers · Esc leaves it open";
+            let more = format!("{keys} · /tell TEXT tells the agents something");
+            let fits = view::width(&more) <= columns.saturating_sub(2);
+            if fits && self.is_working { more } else { keys.to_owned() }
         } else if self.has_held_question() {
             HELD_QUESTION.to_owned()
         } else if self.search.is_some() {
             "Enter sends it · Tab takes it · Ctrl-R finds an older one · Esc ends the search".to_owned()
         } else if self.is_working {
             match self.mode {
-                ConsoleMode::Talk => "what you send is told to the agents".to_owned(),
+                ConsoleMode::Talk | ConsoleMode::Ask => "what you send is told to the agents".to_owned(),
                 ConsoleMode::Watch | ConsoleMode::Look => {
                     "what you send is told to the agents · /cancel stops the run".to_owned()
                 }

@@ -51,6 +51,8 @@ pub(crate) enum ConsoleMode {
     Watch,
     /// A run that nobody drives, to be looked at.
     Look,
+    /// What a run needs, below the tree of its steps.
+    Ask,
 }
 
 /// A search in the history: the words, and how many hits were skipped.
@@ -67,6 +69,8 @@ pub(super) enum KeyEffect {
     Request(ConsoleRequest),
     /// Ctrl-Z.
     Stop,
+    /// Ctrl-C, for the program that asks.
+    Signal,
     /// Ctrl-L.
     Redraw,
     /// Ctrl-V: the picture in the clipboard is wanted.
@@ -193,6 +197,9 @@ impl ConsoleState {
             && control
         {
             match letter {
+                'c' if self.mode == ConsoleMode::Ask => return KeyEffect::Signal,
+                // In a terminal that was not prepared for keys, a line ends with it.
+                'j' if self.mode == ConsoleMode::Ask => return self.enter(),
                 'c' => return self.interrupt_or_quit(),
                 'd' if self.composer.is_empty() => return self.quit(),
                 'z' => return KeyEffect::Stop,
@@ -275,7 +282,7 @@ impl ConsoleState {
             return KeyEffect::None;
         }
         self.completion = None;
-        if self.prompt.is_some() {
+        if self.prompt.is_some() && !self.is_command() {
             let text = self.composer.whole();
             self.answer_prompt(Some(text));
             return KeyEffect::None;
@@ -289,6 +296,11 @@ impl ConsoleState {
         let request = request(&text);
         self.transcript.user(&shown, "› ");
         KeyEffect::Request(request)
+    }
+
+    /// Whether a command was typed: it answers no question, which stays open.
+    fn is_command(&self) -> bool {
+        matches!(request(&self.composer.whole()), ConsoleRequest::Command(name, _) if self.completions.has_command(&name))
     }
 
     fn escape(&mut self) -> KeyEffect {

@@ -112,3 +112,28 @@ fn a_question_appears_when_the_user_has_deleted_what_they_wrote_and_makes_a_paus
     assert_eq!(answer.recv().unwrap(), Some("n".to_owned()));
     assert!(state.composer.is_empty());
 }
+
+#[test]
+fn a_command_answers_no_question_and_a_path_does() {
+    let mut state = state();
+    let (reply, answer) = std::sync::mpsc::channel();
+    state.take(ConsoleNews::Asked(LinePrompt { text: "where?".into(), reply }));
+    assert_eq!(types(&mut state, "/help\n"), KeyEffect::Request(ConsoleRequest::Command("help".into(), String::new())));
+    assert!(answer.try_recv().is_err() && state.prompt.is_some());
+    assert_eq!(types(&mut state, "/tmp\n"), KeyEffect::None);
+    assert_eq!(answer.try_recv(), Ok(Some("/tmp".into())));
+}
+
+#[test]
+fn where_only_questions_are_asked_control_c_is_for_the_program() {
+    let mut state = state();
+    state.mode = ConsoleMode::Ask;
+    let (reply, answer) = std::sync::mpsc::channel();
+    state.take(ConsoleNews::Asked(LinePrompt { text: "allow it?".into(), reply }));
+    assert_eq!(control(&mut state, 'c'), KeyEffect::Signal);
+    assert!(answer.try_recv().is_err());
+    types(&mut state, "y");
+    // What programs type ends with a line feed.
+    control(&mut state, 'j');
+    assert_eq!(answer.try_recv(), Ok(Some("y".into())));
+}

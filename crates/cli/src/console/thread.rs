@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyModifiers};
-use crossterm::{execute, terminal};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use crossterm::terminal;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::ascii;
@@ -40,6 +40,11 @@ const LOG_LINES: usize = 20;
 
 /// Whether the terminal shows the full screen, which must be left before the terminal is given back.
 static IS_FULL: AtomicBool = AtomicBool::new(false);
+/// Whether the console draws on standard error, because standard output may be a file.
+static IS_ON_STDERR: AtomicBool = AtomicBool::new(false);
+/// Pastes arrive as a whole, or as keys.
+const BRACKETED_PASTE: &str = "\x1b[?2004h";
+const PLAIN_PASTE: &str = "\x1b[?2004l";
 
 /// The console on its terminal.
 pub(super) struct ConsoleThread {
@@ -74,18 +79,23 @@ pub(super) fn size() -> (usize, usize) {
     told.map_or_else(|| (view::size().1, view::size().0), |(columns, rows)| (columns.into(), rows.into()))
 }
 
+/// Chooses where the console that opens next draws.
+pub(super) fn draw_on_stderr(is_on_stderr: bool) {
+    IS_ON_STDERR.store(is_on_stderr, Ordering::Release);
+}
+
 /// Takes the terminal: keys arrive one by one, and pastes as a whole.
 pub(super) fn take_terminal() -> std::io::Result<()> {
     terminal::enable_raw_mode()?;
     if IS_FULL.load(Ordering::Acquire) {
         write(ENTER_FULL)?;
     }
-    execute!(std::io::stdout(), EnableBracketedPaste)
+    write(BRACKETED_PASTE)
 }
 
 /// Gives the terminal back as it was.
 pub(super) fn give_back_terminal() {
-    let _ = execute!(std::io::stdout(), DisableBracketedPaste);
+    let _ = write(PLAIN_PASTE);
     if IS_FULL.load(Ordering::Acquire) {
         let _ = write(LEAVE_FULL);
     }
@@ -180,6 +190,10 @@ impl ConsoleThread {
                 Ok(())
             }
             KeyEffect::Stop => self.stop(),
+            KeyEffect::Signal => {
+                self.interrupt();
+                Ok(())
+            }
             KeyEffect::PastePicture => {
                 self.paste_picture();
                 Ok(())
@@ -301,6 +315,17 @@ impl ConsoleThread {
         Ok(())
     }
 
+    /// Interrupts the program as Ctrl-C does elsewhere.
+    fn interrupt(&self) {
+        #[cfg(unix)]
+        let is_sent = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT).is_ok();
+        #[cfg(not(unix))]
+        let is_sent = false;
+        if !is_sent {
+            let _ = self.link.requests.send(ConsoleRequest::Interrupt);
+        }
+    }
+
     /// Stops the process as Ctrl-Z does elsewhere, and goes on when it is continued.
     fn stop(&mut self) -> std::io::Result<()> {
         let text = self.clear();
@@ -353,6 +378,8 @@ impl ConsoleThread {
         let tree = &self.link.feed.tree;
         let strip = if !self.state.is_working {
             Vec::new()
+        } else if self.state.mode == ConsoleMode::Ask {
+            tree.live_lines(strip_rows(rows), columns)
         } else if self.state.prompt.is_some() {
             tree.busy_line(columns).into_iter().collect()
         } else if self.state.talks {
@@ -376,6 +403,9 @@ impl ConsoleThread {
 fn write(text: &str) -> std::io::Result<()> {
     if text.is_empty() {
         return Ok(());
+    }
+    if IS_ON_STDERR.load(Ordering::Acquire) {
+        return std::io::stderr().lock().write_all(text.as_bytes());
     }
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -28,6 +28,8 @@ pub(super) struct Transcript {
     newest: Option<FinishedCall>,
     /// The last line is about a call.
     is_after_call: bool,
+    /// The last line is about something else that happened.
+    is_after_log: bool,
 }
 
 impl Transcript {
@@ -42,6 +44,7 @@ impl Transcript {
             spoken: String::new(),
             newest: None,
             is_after_call: false,
+            is_after_log: false,
         }
     }
 
@@ -80,7 +83,14 @@ impl Transcript {
         self.partial.push_str(text);
         while let Some(end) = self.partial.find('\n') {
             let line: String = self.partial.drain(..=end).collect();
-            self.line(line.trim_end_matches(['\n', '\r']).to_owned());
+            let line = line.trim_end_matches(['\n', '\r']);
+            // One empty line is enough, whoever wants one.
+            if line.is_empty() && self.is_spaced {
+                continue;
+            }
+            for part in view::wrap_painted(line, self.columns) {
+                self.line(part);
+            }
         }
     }
 
@@ -172,7 +182,9 @@ impl Transcript {
     /// A call that has ended, as one line, and what it changed.
     pub(super) fn call(&mut self, call: FinishedCall) {
         let paint = self.paint;
-        if !self.is_after_call {
+        // With several steps, calls are part of what is logged.
+        let goes_on = self.is_after_call || (self.is_after_log && call.step.is_some());
+        if !goes_on {
             self.gap();
         }
         let step = call.step.as_ref().map(|step| format!("{step}: ")).unwrap_or_default();
@@ -225,6 +237,7 @@ impl Transcript {
             let indent = if n == 0 { "  " } else { "    " };
             self.line(format!("{indent}{}", self.paint.dim(line)));
         }
+        self.is_after_log = true;
     }
 
     fn blocks(&mut self, block: &FinishedBlocks) {
@@ -247,7 +260,7 @@ impl Transcript {
     }
 
     fn line(&mut self, line: String) {
-        (self.is_spaced, self.is_after_call) = (line.is_empty(), false);
+        (self.is_spaced, self.is_after_call, self.is_after_log) = (line.is_empty(), false, false);
         self.finished.push(line);
     }
 }

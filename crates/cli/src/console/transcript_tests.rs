@@ -78,3 +78,24 @@ fn printed_text_may_come_in_pieces() {
     transcript.print("e\nanother\n");
     assert_eq!(transcript.take(), ["a line", "another"]);
 }
+
+#[test]
+fn calls_of_several_steps_stand_among_what_is_logged_and_printed_lines_break_at_words() {
+    let mut transcript = Transcript::new(Paint::off(), 40);
+    transcript.user("Fix it", "› ");
+    transcript.log("→ fix (coder): Fix it");
+    transcript.call(FinishedCall { step: Some("fix".into()), ..call("read a", CallEnd::Good, None) });
+    transcript.log("✓ fix (coder) 2 turns");
+    transcript.print("  hint: `updraft resume x` continues where it stopped\n");
+    let lines = transcript.take();
+    let expected = [
+        "› Fix it",
+        "",
+        "  → fix (coder): Fix it",
+        "  ✓ fix: read a",
+        "  ✓ fix (coder) 2 turns",
+        "  hint: `updraft resume x` continues",
+        "    where it stopped",
+    ];
+    assert_eq!(lines, expected);
+}

@@ -1,6 +1,7 @@
 //! Asks a person questions and approvals at the terminal.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use updraft_run::{
     ApprovalScope, CallMatcher, Effect, EffectAddress, EffectKind, Input, Inquiry, Run, Verdict, argument_lines,
@@ -62,6 +63,11 @@ impl PersonQuestion {
     /// Whether an MCP server asks, while its call is under way.
     pub(crate) fn is_inquiry(&self) -> bool {
         matches!(self.effect, Effect::Question { inquiry: Some(_), .. })
+    }
+
+    /// The folder that the run works in.
+    pub(crate) fn workspace(&self) -> &Path {
+        self.workspace.as_ref()
     }
 
     /// What is asked.
@@ -191,10 +197,15 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
             "a" if !always.is_empty() || like.is_some() => (true, Some(ApprovalScope::Run)),
             "w" if !always.is_empty() => (true, Some(ApprovalScope::Workspace)),
             "n" | "no" => (false, None),
-            _ => continue,
+            "" => continue,
+            _ => {
+                say_what_decides();
+                continue;
+            }
         };
         // The rest of a sentence that was meant for the agents allows nothing.
         if allow && !because.trim().is_empty() {
+            say_what_decides();
             continue;
         }
         return Some(Verdict {
@@ -205,6 +216,12 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
             ..Verdict::default()
         });
     }
+}
+
+/// Said when something else was typed than a decision.
+fn say_what_decides() {
+    let tells = if out::has_console() { "; /tell TEXT tells the agents something" } else { "" };
+    out::note(&format!("  nothing is decided by that: answer with one of the letters, or with n and a reason{tells}"));
 }
 
 /// What the user says about a plan.

@@ -77,7 +77,8 @@ fn patched_files(args: &Value) -> String {
 /// The first line of code that is not a comment or import.
 fn code(args: &Value) -> String {
     let code = args["code"].as_str().or_else(|| args["variants"][0].as_str()).unwrap_or_default();
-    let says_something = |line: &&str| !line.trim().is_empty() && !line.starts_with("import") && !line.starts_with('#');
+    let is_prelude = |line: &str| ["import ", "from ", "#"].iter().any(|start| line.starts_with(start));
+    let says_something = |line: &&str| !line.trim().is_empty() && !is_prelude(line);
     let first = code.lines().find(says_something).or_else(|| code.lines().next()).unwrap_or_default();
     if code.lines().count() > 1 { format!("{} …", first.trim()) } else { first.trim().to_owned() }
 }
@@ -144,7 +145,10 @@ mod tests {
         assert_eq!(said("read_file", json!({ "path": "a", "start_line": 3, "end_line": 9 })), "read a:3-9");
         assert_eq!(said("search_files", json!({ "pattern": "fn main" })), "search \"fn main\"");
         assert_eq!(said("retrieve", json!({ "query": "tides", "path": "docs" })), "look up \"tides\" in docs");
-        assert_eq!(said("run_python", json!({ "code": "import csv\nprint(1)\n" })), "python: print(1) …");
+        assert_eq!(
+            said("run_python", json!({ "code": "import csv\nfrom a import b\nprint(1)\n" })),
+            "python: print(1) …"
+        );
         assert_eq!(said("mcp_mail_send", json!({ "to": "a@b.c" })), "mcp_mail_send(to: a@b.c)");
     }
 

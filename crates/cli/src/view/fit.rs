@@ -42,6 +42,33 @@ fn beginning(text: &str, columns: usize) -> &str {
     text
 }
 
+/// Wraps a line that may have our colours at its spaces. What follows is indented a little further. A word that is longer than
+/// the line is left to the terminal to break, so that it is copied as one word.
+pub(crate) fn wrap_painted(line: &str, columns: usize) -> Vec<String> {
+    if width(&out::without_colours(line)) <= columns {
+        return vec![line.to_owned()];
+    }
+    let indent = (line.len() - line.trim_start_matches(' ').len() + 2).min(columns / 2);
+    let (mut lines, mut colour) = (Vec::new(), String::new());
+    let (mut current, mut used, mut has_words) = (String::new(), 0, false);
+    for word in line.split_inclusive(' ') {
+        let plain = out::without_colours(word);
+        if has_words && used + width(plain.trim_end()) > columns {
+            let end = if colour.is_empty() { "" } else { "\x1b[0m" };
+            lines.push(format!("{}{end}", current.trim_end()));
+            (current, used, has_words) = (format!("{}{colour}", " ".repeat(indent)), indent, false);
+        }
+        current.push_str(word);
+        used += width(&plain);
+        has_words |= !plain.trim().is_empty();
+        for code in word.split('\x1b').skip(1).filter_map(|part| part.split_once('m').map(|(code, _)| code)) {
+            colour = if code == "[0" { String::new() } else { format!("{colour}\x1b{code}m") };
+        }
+    }
+    lines.push(current);
+    lines
+}
+
 /// Wraps a text at spaces into lines of at most this many columns; breaks words that are longer than a line. Keeps line
 /// breaks.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
@@ -105,5 +132,18 @@ mod tests {
     fn a_text_is_wrapped_at_words_and_long_words_where_they_must() {
         assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
         assert_eq!(wrap("a 0123456789", 5), ["a", "01234", "56789"]);
+    }
+
+    #[test]
+    fn a_painted_line_keeps_its_colour_and_its_indentation_and_long_words_stay_whole() {
+        assert_eq!(wrap_painted("it fits", 9), ["it fits"]);
+        assert_eq!(wrap_painted("  hint: `one two` three", 12), ["  hint: `one", "    two`", "    three"]);
+        let paint = out::Paint::on();
+        let line = format!("{} two", paint.dim("one and"));
+        assert_eq!(wrap_painted(&line, 6), ["\u{1b}[2mone\u{1b}[0m", "  \u{1b}[2mand\u{1b}[0m", "  two"]);
+        assert_eq!(
+            wrap_painted("see http://example.org/a/b/c now", 10),
+            ["see", "  http://example.org/a/b/c", "  now"]
+        );
     }
 }

@@ -52,6 +52,11 @@ impl ProgressPrinter {
             format!("{step} ({agent})")
         };
         Some(match event {
+            Event::Started(_) => {
+                // A step of another run may have the same name.
+                self.began().clear();
+                return None;
+            }
             Event::Planned { graph, because, instead } => return plan_line(graph, because, instead.as_deref()),
             Event::Required { requirements } => {
                 let lines =
@@ -79,6 +84,11 @@ impl ProgressPrinter {
                 let arguments = arguments.concat();
                 format!("? {} needs approval: {}{arguments}", id.step, out::short(why, 200))
             }
+            Event::Replied { id, reply: Reply::Failed(why), .. }
+                if fails_step(record, &id.step, Some(&why.message)) =>
+            {
+                return None;
+            }
             Event::Replied { id, reply: Reply::Failed(why), .. } if id.kind != EffectKind::Call => {
                 format!("  {}: {}", id.step, out::short(&why.message, 200))
             }
@@ -89,6 +99,9 @@ impl ProgressPrinter {
             Event::Rejected { id, why } => return ended(id, &CallEnd::rejected(why), run),
             Event::Judged { step, verdict: Judgement::Retry { feedback } | Judgement::Pivot { feedback } } => {
                 format!("↻ {step} again: {}", out::short(feedback, 200))
+            }
+            Event::Judged { step, verdict: Judgement::Replan { .. } } if fails_step(record, step, None) => {
+                format!("↻ planning again because {step} failed")
             }
             Event::Judged { step, verdict: Judgement::Replan { why } } => {
                 format!("↻ planning again because of {step}: {}", out::short(why, 200))
@@ -123,6 +136,14 @@ impl ProgressPrinter {
     fn began(&self) -> std::sync::MutexGuard<'_, BTreeMap<StepId, Timestamp>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the step fails in the same moment, with these words: they are said then.
+fn fails_step(record: &Record, step: &StepId, message: Option<&str>) -> bool {
+    record.events.iter().any(|event| match event {
+        Event::StepFailed { step: failed, why } => failed == step && message.is_none_or(|text| why.message == text),
+        _ => false,
+    })
 }
 
 /// The call at an address in words; a call made by code is marked.

@@ -11,7 +11,12 @@ use super::ask::PersonQuestion;
 /// News about what is needed.
 pub(crate) enum QuestionNews {
     /// The run asks. Its plan is not among this: it is shown in another way.
-    Asked(Box<PersonQuestion>),
+    Asked {
+        /// What it needs.
+        question: Box<PersonQuestion>,
+        /// Nothing else is under way: the run comes to rest.
+        is_last: bool,
+    },
     /// It has its answer.
     Settled(EffectAddress),
 }
@@ -38,7 +43,8 @@ impl RunWatcher for QuestionWatch {
         for event in &record.events {
             let news = match event {
                 Event::Wanted { id, effect } if run.open().contains_key(id) && run.plan_approval() != Some(id) => {
-                    PersonQuestion::of(run, id, effect).map(|question| QuestionNews::Asked(Box::new(question)))
+                    PersonQuestion::of(run, id, effect)
+                        .map(|question| QuestionNews::Asked { question: Box::new(question), is_last: run.is_at_rest() })
                 }
                 Event::Replied { id, .. } if id.kind != EffectKind::Call => Some(QuestionNews::Settled(id.clone())),
                 _ => None,

@@ -14,8 +14,9 @@ use crate::out;
 #[derive(Default)]
 pub(crate) struct QuestionQueue {
     waiting: VecDeque<PersonQuestion>,
-    /// Everything that was ever asked here: what the user leaves open is not asked again.
+    /// Everything that was ever asked: what the user leaves open is not asked again.
     known: BTreeSet<EffectAddress>,
+    has_asked: bool,
     asking: Option<OpenQuestion>,
 }
 
@@ -33,7 +34,7 @@ pub(crate) enum QuestionOutcome {
     Said(Input),
     /// The user leaves it open.
     LeftOpen,
-    /// It was answered elsewhere.
+    /// It was answered elsewhere, as was said already.
     Withdrawn,
 }
 
@@ -41,16 +42,27 @@ impl QuestionQueue {
     /// Adds a question, unless it is known.
     pub(crate) fn add(&mut self, question: PersonQuestion) {
         if self.known.insert(question.at.clone()) {
+            self.has_asked = true;
             self.waiting.push_back(question);
         }
     }
 
-    /// Whether something is being asked, or waits to be.
+    /// A question is asked in another way.
+    pub(crate) fn leave_out(&mut self, at: EffectAddress) {
+        self.known.insert(at);
+    }
+
+    /// Whether anything was asked here so far.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.has_asked
+    }
+
+    /// Whether nothing is being asked, nor waits to be.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.asking.is_none()
     }
 
-    /// Removes every question that is no longer open, and takes it from the screen.
+    /// Removes every question that is no longer open, takes it from the screen, and says so.
     pub(crate) fn keep_open(&mut self, is_open: impl Fn(&EffectAddress) -> bool, console: Option<&ConsoleLink>) {
         self.waiting.retain(|question| is_open(&question.at));
         if let (Some(asking), Some(console)) = (&mut self.asking, console)
@@ -60,6 +72,7 @@ impl QuestionQueue {
         {
             asking.is_withdrawn = true;
             console.withdraw();
+            out::note("answered elsewhere");
         }
     }
 

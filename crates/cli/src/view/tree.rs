@@ -93,6 +93,10 @@ impl StepTree {
     }
 
     fn redraw(&self) {
+        // It is drawn by the console meanwhile.
+        if out::has_console() {
+            return;
+        }
         let mut drawing = self.lock();
         let busy = drawing.rows.values().any(|row| row.status == "running");
         if !drawing.changed && !busy {
@@ -111,7 +115,7 @@ impl StepTree {
     /// Draws a last time, with every step, and leaves the lines on the screen.
     pub(super) fn settle(&self) {
         let mut drawing = self.lock();
-        if drawing.drawn.is_empty() && !drawing.changed {
+        if out::has_console() || drawing.drawn.is_empty() && !drawing.changed {
             return;
         }
         let (_, columns) = fit::size();
@@ -125,7 +129,7 @@ impl StepTree {
     /// Removes the drawing, so that a question can take its place. The next frame draws it again.
     pub(super) fn make_way(&self) {
         let mut drawing = self.lock();
-        if !drawing.drawn.is_empty() {
+        if !drawing.drawn.is_empty() && !out::has_console() {
             let over = drawing.over(fit::size().1);
             let blank = vec![String::new(); drawing.drawn.len()];
             out::draw(&format!("{over}{}{over}", in_place(&blank)));

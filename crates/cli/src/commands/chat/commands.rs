@@ -16,14 +16,19 @@ use crate::out::{self, Paint};
 use crate::{complain, journal, view};
 
 /// Every command: its name, what follows it, and what it does.
-const COMMANDS: [(&str, &str, &str); 17] = [
+const COMMANDS: [(&str, &str, &str); 18] = [
     ("help", "", "show this"),
     ("new", "", "begin another conversation; this one stays in /runs"),
     ("model", "NAME", "use another model from here on"),
     ("agent", "NAME", "let another agent answer; without a name, the usual one"),
     ("plan", "on|first|off", "plan messages with all agents; `first` shows each plan before it runs"),
+    ("tell", "TEXT", "tell the agents at work something, also while they ask"),
     ("runs", "", "list the newest runs"),
-    ("resume", "RUN", "continue the conversation that a run is the last of"),
+    (
+        "resume",
+        "RUN",
+        "continue the conversation that a run is the last of; without a run, the last one if it has not ended",
+    ),
     ("fork", "N", "list the messages of this conversation, or go back to the Nth and change it"),
     ("show", "RUN", "show the steps and costs of a run"),
     ("graph", "", "show the steps of the run, one of them in detail, on the whole screen; q comes back"),
@@ -40,7 +45,7 @@ const KEYS: &str = "\
 Enter sends, Alt-Enter or \\ and Enter begins a new line. Esc stops the work, Ctrl-C twice leaves.
 Up and Ctrl-R find earlier messages. @ completes files, Tab takes what is offered. Ctrl-V pastes a picture.
 Ctrl-O shows the newest tool call in full, Ctrl-G the steps on the whole screen. Ctrl-L draws the screen again, Ctrl-Z stops the program.
-What you send while agents work is told to them.";
+What you send while agents work is told to them; while they ask, /tell does it.";
 
 /// Whether the conversation goes on after a command.
 pub(super) enum Obedience {
@@ -77,6 +82,7 @@ impl ChatSession<'_> {
             ("new" | "clear", _) => {
                 self.chat.follow_up = FollowUp::default();
                 self.runs.clear();
+                self.console.set_cost(String::new());
                 out::note("a new conversation");
             }
             ("agent", agent) => {
@@ -86,11 +92,17 @@ impl ChatSession<'_> {
                 out::note(&format!("{} answers from here on", out::on_one_line(agent)));
             }
             ("plan", how) => self.plan(how),
+            ("tell", _) => out::note("no agent is at work; send it as a message, without /tell"),
             ("runs", _) => {
                 let listed = args::RunsArgs { since: None, until: None, status: None, limit: 12, json: false };
                 self.aloud(move |folders| runs::run(folders, &listed)).await;
             }
-            ("resume", "") => out::note("expected a run: /resume RUN; /runs lists them"),
+            ("resume", "") => match self.unfinished() {
+                Some(last) => self.finish(&last).await?,
+                None => out::note(
+                    "this conversation has no run that could go on; /resume RUN takes up another, /runs lists them",
+                ),
+            },
             ("resume", run) => {
                 let id = journal::find_run(&journal::open_with_runs(self.chat.folders)?, run)?;
                 self.take_up(&id).await?;
@@ -204,6 +216,7 @@ impl ChatSession<'_> {
         let loaded: Vec<Run> = self.runs.iter().filter_map(|id| journal::load(&journal, id).ok()).collect();
         if loaded.is_empty() {
             out::note("nothing was said yet");
+            return Ok(());
         }
         let columns = view::size().1;
         for (n, run) in loaded.iter().enumerate() {
@@ -221,8 +234,11 @@ fn help(own: &[UserCommand]) {
     let paint = Paint::for_stdout();
     let columns = view::size().1;
     let line = |head: &str, what: &str| {
-        let what = view::cut(what, columns.saturating_sub(22));
-        out::note(&format!("{}{}", view::column(head, 20), paint.dim(&what)));
+        let lines = view::wrap(what, columns.saturating_sub(21));
+        for (n, part) in lines.iter().enumerate() {
+            let head = if n == 0 { head } else { "" };
+            out::note(&format!("{}{}", view::column(head, 20), paint.dim(part)));
+        }
     };
     for (name, rest, what) in COMMANDS {
         line(&format!("/{name} {rest}"), what);

@@ -69,7 +69,7 @@ impl ChatSession<'_> {
         self.begin().await?;
         loop {
             let request = tokio::select! {
-                request = self.console.next() => request,
+                request = self.console.next_idle() => request,
                 code = signals.first() => return Ok(code),
                 () = continued.next() => {
                     self.console.continued();
@@ -164,18 +164,41 @@ impl ChatSession<'_> {
         self.replay(&journal);
         if head.was_cut_off() {
             out::note(&format!("continuing where run {id} was interrupted"));
-            let output = self.chat.args.output.clone();
-            let args = ResumeArgs { run: Some(id.to_string()), output, ..ResumeArgs::default() };
-            self.console.set_working(true);
-            let ended = Box::pin(resume::resume_run(folders, &journal, id, &args)).await;
-            self.console.set_working(false);
-            ended?;
-            let limits = self.limits()?;
-            follow_up::keep(&journal, id, limits)?;
+            return self.finish(id).await;
         }
         self.chat.follow_up = FollowUp::after(&journal, id);
         self.show_cost(&journal);
         Ok(())
+    }
+
+    /// Goes on with a run that has not ended, and with the conversation after it.
+    pub(super) async fn finish(&mut self, id: &RunId) -> Result<(), CliError> {
+        let journal = journal::open_with_runs(self.chat.folders)?;
+        let output = self.chat.args.output.clone();
+        let args = ResumeArgs { run: Some(id.to_string()), output, ..ResumeArgs::default() };
+        self.console.set_working(true);
+        let ended = Box::pin(resume::resume_run(self.chat.folders, &journal, id, &args)).await;
+        self.console.set_working(false);
+        ended?;
+        let limits = self.limits()?;
+        follow_up::keep(&journal, id, limits)?;
+        self.chat.follow_up = FollowUp::after(&journal, id);
+        self.show_cost(&journal);
+        self.say_unfinished(id);
+        Ok(())
+    }
+
+    /// The last run of the conversation, if it has not ended.
+    pub(super) fn unfinished(&self) -> Option<RunId> {
+        let journal = journal::open_with_runs(self.chat.folders).ok()?;
+        self.runs.last().filter(|id| journal::load(&journal, id).is_ok_and(|run| !run.is_over())).cloned()
+    }
+
+    /// Says how a run goes on that has not ended.
+    fn say_unfinished(&self, id: &RunId) {
+        if self.unfinished().as_ref() == Some(id) {
+            out::note(&Paint::for_stdout().dim("/resume continues this run; a message begins another"));
+        }
     }
 
     /// Shows the last message of the conversation and its answer.
@@ -211,8 +234,9 @@ impl ChatSession<'_> {
             Box::pin(run::start_on(&mut self.bench, self.chat.folders, &args, text, Some(follow_up), &id)).await;
         let taken = self.chat.take(&id);
         if self.chat.follow_up.follows.as_ref() == Some(&id) {
-            self.runs.push(id);
+            self.runs.push(id.clone());
             self.show_cost(&journal::open_with_runs(self.chat.folders)?);
+            self.say_unfinished(&id);
         }
         self.console.set_working(false);
         begun?;

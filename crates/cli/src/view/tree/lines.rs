@@ -62,11 +62,12 @@ impl Drawing {
         let hidden = self.order.len().saturating_sub(chosen.len());
         if hidden > 0 {
             let done = self.rows.values().filter(|row| row.status == "completed").count();
-            let text = format!("… {hidden} more steps; {done} of {} done", self.order.len());
-            lines.push(paint.dim(&cut(&format!("  {text}"), columns)));
+            let more = count(hidden as u64, "more step");
+            let text = format!("… {more}; {done} of {} done", self.order.len());
+            lines.push(format!("  {}", paint.dim(&cut(&text, columns.saturating_sub(2)))));
         }
         if let Some(said) = self.told.as_ref().filter(|_| screen.is_live) {
-            lines.push(paint.dim(&cut(&format!("  you said: {said}"), columns)));
+            lines.push(format!("  {}", paint.dim(&cut(&format!("you said: {said}"), columns.saturating_sub(2)))));
         }
         lines
     }
