@@ -3,9 +3,13 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
+from pathlib import Path
 
 from acp import PROTOCOL_VERSION, schema, spawn_agent_process, text_block
+
+SERVER = Path(__file__).resolve().with_name("echo_server.py")
 
 # The result of each method.
 RESULTS = {
@@ -146,6 +150,24 @@ def refusal(world):
     asyncio.run(talk())
 
 
+def server_of_the_editor(world):
+    """A tool of an MCP server that the editor brings along is used in its session."""
+
+    async def talk():
+        editor = Editor()
+        async with connected(world, editor) as (agent, _):
+            # In the sandbox, servers see the folder and the system's programs.
+            program = shutil.copy(SERVER, world.work)
+            server = schema.McpServerStdio(name="echo", command="/usr/bin/python3", args=[program], env=[])
+            session = (await agent.new_session(cwd=str(world.work), mcp_servers=[server])).session_id
+            assert await said(agent, session, "Repeat it") == "end_turn"
+            [call] = editor.calls()
+            assert call.status == "completed" and "You said hello" in call.content[0].content.text, call
+            assert editor.text("agent_message_chunk").endswith("It was repeated.")
+
+    asyncio.run(talk())
+
+
 def killed_in_a_turn(world):
     """kill -9 in a turn, then a load in a new process: nothing is lost, and the run goes on."""
 
@@ -175,4 +197,4 @@ def killed_in_a_turn(world):
     asyncio.run(talk())
 
 
-CHECKS = [conversation, refusal, killed_in_a_turn]
+CHECKS = [conversation, refusal, server_of_the_editor, killed_in_a_turn]
