@@ -42,8 +42,8 @@ fn beginning(text: &str, columns: usize) -> &str {
     text
 }
 
-/// Wraps a line that may have our colours at its spaces. What follows is indented a little further. A word that is longer than
-/// the line is left to the terminal to break, so that it is copied as one word.
+/// Wraps a line that may have our colours at its spaces. What follows is indented a little further. Commands in backticks stay
+/// together, and what is longer than the line is left to the terminal to break, so that both are copied as they are.
 pub(crate) fn wrap_painted(line: &str, columns: usize) -> Vec<String> {
     if width(&out::without_colours(line)) <= columns {
         return vec![line.to_owned()];
@@ -51,7 +51,13 @@ pub(crate) fn wrap_painted(line: &str, columns: usize) -> Vec<String> {
     let indent = (line.len() - line.trim_start_matches(' ').len() + 2).min(columns / 2);
     let (mut lines, mut colour) = (Vec::new(), String::new());
     let (mut current, mut used, mut has_words) = (String::new(), 0, false);
-    for word in line.split_inclusive(' ') {
+    let is_quoted = line.matches('`').count().is_multiple_of(2);
+    let mut in_quotes = false;
+    let pieces = line.split_inclusive(|c: char| {
+        in_quotes ^= is_quoted && c == '`';
+        c == ' ' && !in_quotes
+    });
+    for word in pieces {
         let plain = out::without_colours(word);
         if has_words && used + width(plain.trim_end()) > columns {
             let end = if colour.is_empty() { "" } else { "\x1b[0m" };
@@ -137,7 +143,7 @@ mod tests {
     #[test]
     fn a_painted_line_keeps_its_colour_and_its_indentation_and_long_words_stay_whole() {
         assert_eq!(wrap_painted("it fits", 9), ["it fits"]);
-        assert_eq!(wrap_painted("  hint: `one two` three", 12), ["  hint: `one", "    two`", "    three"]);
+        assert_eq!(wrap_painted("  hint: `one two` three", 12), ["  hint:", "    `one two`", "    three"]);
         let paint = out::Paint::on();
         let line = format!("{} two", paint.dim("one and"));
         assert_eq!(wrap_painted(&line, 6), ["\u{1b}[2mone\u{1b}[0m", "  \u{1b}[2mand\u{1b}[0m", "  two"]);
