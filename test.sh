@@ -247,6 +247,18 @@ check_a2a() {
     fi
 }
 
+restate_of_npm() { python3 tests/mcp/packages.py tests/restate/package.json; }
+
+# Runs on a real Restate node: end to end, the same goals on both engines, and kill -9 of either side.
+check_restate() {
+    local packages
+    if [[ $(uname -sm) != "Linux x86_64" ]] || ! packages=$(restate_of_npm); then
+        skip "runs on Restate: could not install its server from npm"
+        return
+    fi
+    python3 tests/restate/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$packages"
+}
+
 packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
 
 # The web page in a real browser, judged by axe-core and html-validate.
@@ -382,7 +394,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE != quick ]]; then
     # What this cannot fetch is said below.
-    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_acp_pypi && client_of_acp_npm && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page && packages_of_vscode; } >/dev/null 2>&1 &
+    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_acp_pypi && client_of_acp_npm && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page && packages_of_vscode && restate_of_npm; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
@@ -437,6 +449,7 @@ fi
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     part "MCP conformance" check_mcp
     part "MCP clients of others" check_mcp_clients
+    part "runs on Restate" check_restate
 fi
 if [[ -n $UPDRAFT_TEST_OBSERVE_PYTHON ]]; then
     part "what operators see" check_observers

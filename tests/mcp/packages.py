@@ -8,6 +8,7 @@ any npm can install it.
 """
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,8 @@ def packages(wanted):
         # npm of an older Node prefers packages made for it; the versions are exact, so only its warnings differ.
         options = ["--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--engine-strict=false"]
         subprocess.run(["npm", "install", "--prefix", making, *options], check=True, stdout=sys.stderr)
-        subprocess.run([making / "node_modules/node/bin/node", "--version"], check=True, stdout=subprocess.DEVNULL)
+        if "node" in json.loads(wanted.read_text()).get("dependencies", {}):
+            subprocess.run([making / "node_modules/node/bin/node", "--version"], check=True, stdout=subprocess.DEVNULL)
 
     key = hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]
     return made_once(cache() / f"mcp-{wanted.resolve().parent.name}-{key}", fill)

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("updraft-lenient", &[]),
     ("updraft-reader", &[]),
     ("updraft-browser", &[]),
@@ -23,6 +23,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("updraft-knowledge", &["updraft-reader"]),
     ("updraft-engine", ENGINE),
     ("updraft-workbench", WORKBENCH),
+    ("updraft-restate", &["updraft-run", "updraft-journal", "updraft-engine"]),
     ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run", "updraft-drawing"]),
     ("updraft-acp", &["updraft-workbench", "updraft-run"]),
     ("updraft", CLI),
@@ -67,6 +68,7 @@ const CLI: &[&str] = &[
     "updraft-mcp",
     "updraft-knowledge",
     "updraft-engine",
+    "updraft-restate",
     "updraft-serve",
     "updraft-acp",
     "updraft-workbench",

@@ -49,8 +49,8 @@ pub(crate) use runs::{
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 pub(crate) use schedules::{MissedWord, OverlapWord, ScheduleArgs, ScheduleName, SchedulesArgs, SchedulesCommand};
 pub(crate) use serve::{
-    BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, PageUserCommand, RoleWord, ServeArgs, ServeCommand,
-    ServedRunFlags,
+    BridgeArgs, EngineFlags, EngineWord, HttpAccessFlags, McpServeArgs, OpenArgs, PageUserCommand, RoleWord, ServeArgs,
+    ServeCommand, ServedRunFlags,
 };
 pub(crate) use setup::{CompletionsArgs, ConfigArgs, ConfigCommand, InitArgs, ManArgs, TrustArgs};
 pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};

@@ -38,6 +38,7 @@ mod proof;
 pub(crate) mod recipes;
 pub(crate) mod replay;
 pub(crate) mod rerun;
+mod restate;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;

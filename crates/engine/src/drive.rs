@@ -1,5 +1,6 @@
 //! The loop that drives one run: take the waiting inputs, decide, write the records to the journal, and only then act.
 
+mod at_home;
 mod begin;
 mod calls_from_code;
 mod changing_tools;
@@ -10,6 +11,7 @@ mod next_inputs;
 mod parts;
 mod write_ahead;
 
+pub(crate) use at_home::{attach as attach_home, check_home};
 pub(crate) use begin::context_blob;
 pub(crate) use calls_from_code::CallRequest;
 pub(crate) use log::log;
@@ -27,6 +29,7 @@ use crate::agent_record;
 use crate::clock::RunClock;
 use crate::effects::RunningEffects;
 use crate::engine::EngineInner;
+use crate::home::{HomeAttachment, decide_input};
 
 /// One run being driven. `drive/parts.rs` describes its parts.
 pub(crate) struct RunDriver {
@@ -48,6 +51,8 @@ pub(crate) struct RunDriver {
     pub(crate) position: Position,
     /// Which files of the workspace contain text from outside, if there is a mark store.
     pub(crate) marks: Option<KnownMarks>,
+    /// The run's home, if that is elsewhere.
+    pub(crate) home: Option<HomeAttachment>,
 }
 
 /// A run that needs no process any more, for now or for good.
@@ -77,6 +82,9 @@ impl RunDriver {
                 // From here on senders are told that the run is no longer driven. What they sent before is still taken.
                 self.inbox.mail.close();
                 arrived.extend(std::iter::from_fn(|| self.inbox.mail.try_recv().ok()));
+                if arrived.is_empty() && Box::pin(self.last_handed()).await? {
+                    continue;
+                }
             }
             if arrived.is_empty() {
                 return self.stop_driving().await;
@@ -90,10 +98,14 @@ impl RunDriver {
     async fn process_inputs(&mut self, arrived: Vec<QueuedInput>, everything: bool) -> Result<(), Error> {
         // Take new marks first: files are marked before their text can be read.
         let arrived = self.news_of_marks()?.into_iter().chain(arrived).collect();
-        let (mut records, handled) = self.decide(arrived);
+        let (mut records, handled) = self.decide(arrived).await?;
         self.read_ahead(&mut records);
         let mut begin = NextActions::after(&records);
         begin.everything |= everything;
+        if self.is_elsewhere() {
+            // Its home hands over what may begin.
+            (begin.effects, begin.everything) = (Vec::new(), false);
+        }
         self.work.effects.allow_waiting(*self.run.phase() == RunPhase::Running);
         if matches!(self.run.phase(), RunPhase::Exhausted(BudgetLimit::Time)) {
             // Effects that do not end soon are left to the process that resumes the run with more time.
@@ -108,8 +120,13 @@ impl RunDriver {
         self.begin(begin).await
     }
 
+    /// Decides about each input in turn: here in memory, or at the run's home.
+    async fn decide(&mut self, arrived: Vec<QueuedInput>) -> Result<(Vec<Record>, Vec<i64>), Error> {
+        if self.is_elsewhere() { Box::pin(self.decide_at_home(arrived)).await } else { Ok(self.decide_here(arrived)) }
+    }
+
     /// Decides about each input in turn, in memory.
-    fn decide(&mut self, arrived: Vec<QueuedInput>) -> (Vec<Record>, Vec<i64>) {
+    fn decide_here(&mut self, arrived: Vec<QueuedInput>) -> (Vec<Record>, Vec<i64>) {
         let mut handled = Vec::new();
         let mut records = Vec::with_capacity(arrived.len());
         for mail in arrived {
@@ -118,14 +135,11 @@ impl RunDriver {
                 continue;
             }
             handled.extend(mail.row);
-            // An input without consequences is not recorded, except one that ends a downtime, because downtime is not
-            // working time.
-            let ends_downtime = matches!(mail.input, Input::Recovered { .. }) && !self.run.is_at_rest();
-            let record = self.run.advance(mail.input, self.clock.now());
+            let (record, is_kept) = decide_input(&mut self.run, mail.input, self.clock.now());
             if let Some(heard) = mail.reply_to {
                 self.remember(heard, &record);
             }
-            if ends_downtime || !record.events.is_empty() {
+            if is_kept {
                 records.push(record);
             }
         }
@@ -172,7 +186,7 @@ impl RunDriver {
     async fn stop_driving(mut self) -> Result<DriveResult, Error> {
         let riding = std::mem::take(&mut self.unwritten.deferred_inputs);
         if !riding.is_empty() || !self.unwritten.blobs.is_empty() {
-            let (records, handled) = self.decide(riding);
+            let (records, handled) = self.decide(riding).await?;
             self.append(records, handled).await?;
         }
         let was_stopped = !self.run.is_over() && self.engine.stop.is_cancelled();
@@ -183,6 +197,9 @@ impl RunDriver {
         if self.run.is_over() {
             self.engine.performer.release(&self.id.to_string()).await;
             agent_record::note(&self.engine.journal, &self.id, &self.run).await;
+            if self.is_elsewhere() {
+                at_home::leave_home(&self.engine.journal, &self.id).await;
+            }
         }
         self.engine.journal.release(self.position.lease).await?;
         Ok(DriveResult { id: self.id, run: self.run, was_stopped })
@@ -203,7 +220,7 @@ pub(crate) struct NextActions {
 }
 
 impl NextActions {
-    fn after(records: &[Record]) -> Self {
+    pub(crate) fn after(records: &[Record]) -> Self {
         let mut begin = Self::default();
         for (record, event) in records.iter().flat_map(|record| record.events.iter().map(move |event| (record, event)))
         {

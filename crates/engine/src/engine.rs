@@ -16,7 +16,10 @@ use updraft_run::{
 use crate::Error;
 use crate::clock::RunClock;
 use crate::context::{Snapshot, WorkspaceContext};
-use crate::drive::{DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, log, status_of};
+use crate::drive::{
+    DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, attach_home, check_home, log, status_of,
+};
+use crate::home::{HomeAttachment, RunHome};
 use crate::marks::MarkStore;
 use crate::perform::EffectPerformer;
 use crate::prompt_texts::{PromptKit, RosterTexts};
@@ -44,6 +47,7 @@ pub(crate) struct EngineInner {
     steady: Option<fn() -> Duration>,
     marks: Option<MarkStore>,
     traces: bool,
+    pub(crate) home: Option<Arc<dyn RunHome>>,
     /// The runs that are being driven, and their senders.
     driven: Mutex<BTreeMap<RunId, MailSender>>,
     /// The kits in use, by the hashes of their texts and of their agents: runs with the same texts and agents share one.
@@ -65,6 +69,8 @@ pub struct EngineOptions {
     pub marks: Option<MarkStore>,
     /// Whether requests to models and MCP servers name their place in the run's trace.
     pub traces: bool,
+    /// Where runs are kept and decided about, if that is not here.
+    pub home: Option<Arc<dyn RunHome>>,
 }
 
 impl Default for EngineOptions {
@@ -76,6 +82,7 @@ impl Default for EngineOptions {
             steady: Some(crate::clock::steady),
             marks: None,
             traces: false,
+            home: None,
         }
     }
 }
@@ -98,6 +105,7 @@ impl Engine {
             steady: options.steady,
             marks: options.marks,
             traces: options.traces,
+            home: options.home,
             driven: Mutex::default(),
             kits: Mutex::default(),
             inbox_tasks: Mutex::default(),
@@ -136,7 +144,9 @@ impl Engine {
         log(&id, &watched, &run);
         self.0.watch.record(&id, 1, &watched, &run);
         let context = Snapshot { hash: context_blob.hash(), context };
-        let mut handle = self.handle(OpenedRun { id, run, lease, kit, context, is_stale: false, queued: Vec::new() });
+        let home = self.attach(&id, &mut run, &lease).await?;
+        let mut handle =
+            self.handle(OpenedRun { id, run, lease, kit, context, is_stale: false, queued: Vec::new(), home });
         (handle.drive.briefing.tools_version, handle.drive.clock) = (heard, clock);
         Ok(handle)
     }
@@ -145,13 +155,26 @@ impl Engine {
     /// working on it.
     pub async fn open(&self, id: &RunId) -> Result<RunHandle, Error> {
         let lease = self.0.journal.acquire(id).await?;
-        let run = self.load(id)?;
+        let mut run = self.load(id)?;
+        let home = self.attach(id, &mut run, &lease).await?;
         let found = self.check_begun_calls(&run).await;
         let mut queued: Vec<QueuedInput> = Vec::new();
         if !run.is_over() {
             queued.push(Input::Recovered { found }.into());
         }
-        self.reopen(id.clone(), run, lease, queued)
+        self.reopen(id.clone(), run, lease, queued, home)
+    }
+
+    /// Takes a run over from its home, if that is elsewhere.
+    async fn attach(&self, id: &RunId, run: &mut Run, lease: &Lease) -> Result<Option<HomeAttachment>, Error> {
+        match &self.0.home {
+            Some(home) if !run.is_over() => {
+                let journal = &self.0.journal;
+                Box::pin(attach_home(home.as_ref(), journal, lease, id, run)).await.map(Some)
+            }
+            Some(_) => Ok(None),
+            None => check_home(&self.0.journal, id, run).map(|()| None),
+        }
     }
 
     /// Loads a run by folding its journal.
@@ -214,7 +237,8 @@ impl Engine {
             self.0.watch.record(&to, at, record, &run);
             at += record.events.len() as u64;
         }
-        self.reopen(to, run, lease, Vec::new())
+        let home = self.attach(&to, &mut run, &lease).await?;
+        self.reopen(to, run, lease, Vec::new(), home)
     }
 
     /// The run as it would be in a fork after its first `at` events.
@@ -252,7 +276,14 @@ impl Engine {
         Ok((end.max(at), run))
     }
 
-    fn reopen(&self, id: RunId, run: Run, lease: Lease, mut queued: Vec<QueuedInput>) -> Result<RunHandle, Error> {
+    fn reopen(
+        &self,
+        id: RunId,
+        run: Run,
+        lease: Lease,
+        mut queued: Vec<QueuedInput>,
+        home: Option<HomeAttachment>,
+    ) -> Result<RunHandle, Error> {
         let waiting = self.0.journal.inbox(&id)?;
         queued.extend(
             waiting
@@ -264,7 +295,7 @@ impl Engine {
             Some(hash) => self.0.context_at(&id, hash)?,
             None => Snapshot { hash: ContentHash([0; 32]), context: Arc::default() },
         };
-        Ok(self.handle(OpenedRun { id, run, lease, kit, context, is_stale: true, queued }))
+        Ok(self.handle(OpenedRun { id, run, lease, kit, context, is_stale: true, queued, home }))
     }
 
     /// What happened to calls that had begun and may not simply be repeated.

@@ -88,6 +88,22 @@ pub enum Error {
         /// The picture.
         picture: String,
     },
+    /// A run's home refused it, or could not be reached before the process had to stop.
+    #[error("the home of run `{run}`: {what}")]
+    Home {
+        /// The run.
+        run: RunId,
+        /// What it said.
+        what: String,
+    },
+    /// The run's home is elsewhere, and this process does not use it.
+    #[error("run `{run}` is kept by {place}")]
+    Elsewhere {
+        /// The run.
+        run: RunId,
+        /// Its home.
+        place: String,
+    },
     /// The journal lacks something a run needs.
     #[error("run `{run}` cannot continue: {what}")]
     Incomplete {
@@ -112,6 +128,9 @@ impl Error {
                  or anthropic/claude-haiku-5-5; if yours does, write `--model 'NAME?images=yes'`"
                     .into(),
             ),
+            Error::Elsewhere { .. } => Some(
+                "start its worker again: `updraft serve --engine restate` in the same folder; answers and cancels wait for it".into(),
+            ),
             Error::AgentFile { .. } | Error::LeftOut { .. } | Error::NobodyInRole { .. } => {
                 Some("`updraft agents` shows the agents that were read".into())
             }
@@ -122,6 +141,7 @@ impl Error {
             | Error::Goal(_)
             | Error::UnknownAgent { .. }
             | Error::Plan(_)
+            | Error::Home { .. }
             | Error::Incomplete { .. } => None,
         }
     }

@@ -12,6 +12,7 @@
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | recipes as files | `recipe_file.rs`, `recipe_parameter.rs`, `recipe_template.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
+//! | runs whose home is elsewhere | `home.rs`, `drive/at_home.rs` |
 //! | which files contain text from outside | `marks.rs`, `drive/marks.rs` |
 //! | reports about past runs | `report.rs`, `stop_reason.rs`, `replay.rs`, `nodelink.rs`, `call_audit.rs`, `changed_files.rs` |
 //! | answers of people to a run's questions | `response.rs` |
@@ -40,6 +41,7 @@ mod folder_instructions;
 mod front_matter;
 mod guardrail_file;
 mod history;
+mod home;
 mod marks;
 mod nodelink;
 mod opening;
@@ -83,6 +85,9 @@ pub use finished_steps::{FinishedRun, FinishedStep, ResultState, WebResults};
 pub use front_matter::read_yaml;
 pub use guardrail_file::{GuardrailFile, ReadGuardrail};
 pub use history::PastStep;
+pub use home::{
+    HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome, decide_input, effects_to_begin, open_effects,
+};
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};
 pub use perform::{CallEnvironment, EffectFuture, EffectPerformer, RealPerformer};

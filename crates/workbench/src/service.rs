@@ -143,8 +143,18 @@ impl UpdraftService {
         stop: CancellationToken,
         tell: Tell,
     ) -> Result<Self, Fault> {
-        let heard = RunBroadcast::new();
-        let attendance = RunCallbacks { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
+        Box::pin(Self::open_with(folders, folder, flags, RunCallbacks { stop, tell, ..RunCallbacks::default() })).await
+    }
+
+    /// The same, with runs that may have their home elsewhere. Who watches is replaced.
+    pub async fn open_with(
+        folders: &AppFolders,
+        folder: &Path,
+        flags: Flags,
+        callbacks: RunCallbacks,
+    ) -> Result<Self, Fault> {
+        let (heard, stop) = (RunBroadcast::new(), callbacks.stop.clone());
+        let attendance = RunCallbacks { watch: Arc::new(heard.clone()), ..callbacks };
         let bench = Workbench::open(folders, folder, flags, attendance)?;
         bench.prepare().await?;
         let (engine, dispatcher) = (bench.engine().await?.clone(), bench.dispatcher().await?.clone());
@@ -169,6 +179,11 @@ impl UpdraftService {
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
         conversations.sweep(limits.sweep, stop);
         Ok(Self { runs, files: Arc::new(files), conversations, metrics })
+    }
+
+    /// Resumes the runs that the previous process left unfinished, and returns their number.
+    pub async fn resume_unfinished(&self) -> Result<usize, Fault> {
+        self.runs.recover().await
     }
 
     /// The settings it was opened with.

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerformer, RunWatcher};
+use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerformer, RunHome, RunWatcher};
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_models::{ModelAccess, ModelChoice, choose};
@@ -36,12 +36,14 @@ pub struct RunCallbacks {
     pub stop: CancellationToken,
     /// Receives messages for the user.
     pub tell: Tell,
+    /// Where runs are kept and decided about, if that is not the journal here.
+    pub home: Option<Arc<dyn RunHome>>,
 }
 
 impl Default for RunCallbacks {
     /// Ignores all events and messages.
     fn default() -> Self {
-        Self { watch: Arc::new(NoWatcher), stop: CancellationToken::new(), tell: Arc::new(|_| {}) }
+        Self { watch: Arc::new(NoWatcher), stop: CancellationToken::new(), tell: Arc::new(|_| {}), home: None }
     }
 }
 
@@ -249,6 +251,7 @@ impl Workbench {
             stop,
             marks,
             traces: follower.is_some_and(|follower| follower.sends_traces()),
+            home: self.attendance.home.clone(),
             ..EngineOptions::default()
         };
         Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))

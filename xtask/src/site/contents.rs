@@ -68,6 +68,7 @@ pub(crate) const CONTENTS: &[ContentsGroup] = &[
             ("docs/bridge.md", "The bridge"),
             ("docs/observe.md", "Metrics and traces"),
             ("docs/logs.md", "Logs"),
+            ("docs/many-machines.md", "Many machines"),
         ],
     },
     ContentsGroup {

@@ -56,6 +56,32 @@ pub(crate) struct ServedRunFlags {
     pub(crate) confine: ConfineFlags,
 }
 
+// Where runs are kept and decided about.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EngineFlags {
+    /// Where runs are kept: in the journal here, or by a Restate server with this process as its worker
+    #[arg(long, value_enum, default_value_t = EngineWord::Embedded)]
+    pub(crate) engine: EngineWord,
+    /// The ingress of the Restate server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) restate: String,
+    /// The admin address of the Restate server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9070")]
+    pub(crate) restate_admin: String,
+    /// The address at which Restate calls this worker; it must stay the same
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
+    pub(crate) worker_listen: SocketAddr,
+    /// The name of this worker in Restate (default: made from the folder)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) worker_name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineWord {
+    Embedded,
+    Restate,
+}
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ServeArgs {
@@ -74,6 +100,8 @@ pub(crate) struct ServeArgs {
     pub(crate) names: HttpAccessFlags,
     #[command(flatten)]
     pub(crate) served: ServedRunFlags,
+    #[command(flatten)]
+    pub(crate) engine: EngineFlags,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,18 +7,19 @@ use tokio_util::sync::CancellationToken;
 use updraft_serve::{HttpHost, PageAddress, TlsIdentity, Webhooks};
 
 use super::{open, service, users};
-use crate::args::{HttpAccessFlags, ServeArgs, ServeCommand, ServedRunFlags};
+use crate::args::{EngineFlags, EngineWord, HttpAccessFlags, ServeArgs, ServeCommand, ServedRunFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::signals::Signals;
 use crate::{out, runtime};
 
 pub(crate) fn run(folders: &AppFolders, args: ServeArgs) -> CliResult {
-    let ServeArgs { command, listen, bridge, bridge_port, names, served } = args;
+    let ServeArgs { command, listen, bridge, bridge_port, names, served, engine } = args;
     if let Some(ServeCommand::User(command)) = &command {
         return users::run(folders, command);
     }
-    let offers = HttpOffers { page: true, bridge: bridge.then_some(bridge_port) };
+    let engine = (engine.engine == EngineWord::Restate).then_some(engine);
+    let offers = HttpOffers { page: true, bridge: bridge.then_some(bridge_port), engine };
     runtime::block_on(over_http(folders, listen, names, &served, offers))
 }
 
@@ -29,6 +30,8 @@ pub(super) struct HttpOffers {
     pub(super) page: bool,
     /// The bridge, at this port.
     pub(super) bridge: Option<u16>,
+    /// Where runs are kept, if not in the journal here.
+    pub(super) engine: Option<EngineFlags>,
 }
 
 /// Serves until a signal arrives.
@@ -37,7 +40,7 @@ pub(super) async fn over_http(
     address: SocketAddr,
     names: HttpAccessFlags,
     served: &ServedRunFlags,
-    HttpOffers { page, bridge }: HttpOffers,
+    HttpOffers { page, bridge, engine }: HttpOffers,
 ) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
@@ -49,7 +52,7 @@ pub(super) async fn over_http(
         Some(port) => Some(listen(SocketAddr::from(([127, 0, 0, 1], port))).await?),
         None => None,
     };
-    let opened = service::open(folders, served, &stop).await?;
+    let opened = service::open(folders, served, engine.as_ref(), &stop).await?;
     out::note(&format!("MCP at {}/mcp\n  token: in {}", place.origin(), opened.token_file.display()));
     if !place.has_page() {
         out::note("  others on the network can reach this address, and what they send is not encrypted");

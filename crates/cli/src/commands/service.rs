@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use updraft_engine::RunHome;
 use updraft_mcp::server::McpHandler;
 use updraft_serve::{ServeToken, UpdraftBackend};
-use updraft_workbench::{Flags, Notice, Tell, UpdraftService};
+use updraft_workbench::{Flags, Notice, RunCallbacks, Tell, UpdraftService};
 
-use crate::args::ServedRunFlags;
+use super::restate;
+use crate::args::{EngineFlags, ServedRunFlags};
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
 use crate::{log, out, settings};
@@ -44,6 +46,7 @@ pub(super) fn token_file(folders: &AppFolders) -> PathBuf {
 pub(super) async fn open(
     folders: &AppFolders,
     served: &ServedRunFlags,
+    engine: Option<&EngineFlags>,
     stop: &CancellationToken,
 ) -> Result<LiveService, CliError> {
     let folder = folders::workspace(served.workspace.as_deref())?;
@@ -57,8 +60,22 @@ pub(super) async fn open(
     log::begin(folders, &settings::WorkspaceSettings::load(folders, &folder, &flags)?.effective.log.value);
     let token_file = token_file(folders);
     let token = token(&token_file)?;
-    let (service, left) =
-        UpdraftService::open(folders, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
+    let home = match engine {
+        Some(engine) => Some(restate::start(folders, &folder, engine, stop).await?),
+        None => None,
+    };
+    let kept = home.clone().map(|home| home as Arc<dyn RunHome>);
+    let callbacks = RunCallbacks {
+        stop: stop.clone(),
+        tell: Arc::new(|notice| tell(&notice)),
+        home: kept,
+        ..RunCallbacks::default()
+    };
+    let service = Box::pin(UpdraftService::open_with(folders, &folder, flags, callbacks)).await?;
+    if let Some(home) = &home {
+        restate::serve_hands(home, &service);
+    }
+    let left = service.resume_unfinished().await?;
     if left > 0 {
         out::note(&format!("continuing {left} interrupted runs"));
     }

@@ -37,7 +37,7 @@ impl RunDriver {
         if !candidates.is_empty()
             && let Some(news) = self.news_of_marks()?
         {
-            let (records, _) = self.decide(vec![news]);
+            let (records, _) = self.decide(vec![news]).await?;
             if !records.is_empty() {
                 self.append(records, Vec::new()).await?;
             }
@@ -92,7 +92,7 @@ impl RunDriver {
     pub(super) fn read_ahead(&mut self, records: &mut Vec<Record>) {
         let mut seen = 0;
         while let Some(record) = records.get(seen) {
-            if self.engine.stop.is_cancelled() {
+            if self.engine.stop.is_cancelled() || self.is_elsewhere() {
                 return;
             }
             let wanted = record.events.iter().filter_map(|event| match event {
@@ -113,7 +113,7 @@ impl RunDriver {
                 && let Some(Some(ended)) = self.work.effects.next().now_or_never()
             {
                 let mail = self.input_from(ended);
-                let (more, _) = self.decide(vec![mail]);
+                let (more, _) = self.decide_here(vec![mail]);
                 records.extend(more);
             }
         }

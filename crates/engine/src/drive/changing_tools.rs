@@ -23,7 +23,7 @@ impl RunDriver {
             return Ok(());
         }
         let Some((roster, strange, kit)) = self.news_of_tools()? else { return Ok(()) };
-        let (records, _) = self.decide(vec![Input::Reload { roster, strange }.into()]);
+        let (records, _) = self.decide(vec![Input::Reload { roster, strange }.into()]).await?;
         self.append(records, Vec::new()).await?;
         self.briefing.kit = kit;
         Ok(())

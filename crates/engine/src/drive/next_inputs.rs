@@ -16,6 +16,7 @@ use super::{CallRequest, QueuedInput, RunDriver};
 use crate::Error;
 use crate::effects::{EffectResult, FinishedEffect};
 use crate::folder_instructions;
+use crate::home::{HandedEffect, HomeAttachment};
 use crate::perform::without_own_hosts;
 
 /// How long running effects may take to end when the process is told to stop, so that those that are nearly done can
@@ -28,6 +29,7 @@ enum DriveEvent {
     Ended(FinishedEffect),
     Mail(QueuedInput),
     Wished(CallRequest),
+    Handed(HandedEffect),
     Due,
     Stop,
     OutOfPatience,
@@ -45,6 +47,10 @@ impl RunDriver {
                 DriveEvent::Ended(ended) => arrived.push(self.input_from(ended)),
                 DriveEvent::Mail(mail) => arrived.push(mail),
                 DriveEvent::Wished(wish) => arrived.extend(self.take_wish(wish)),
+                DriveEvent::Handed(handed) => {
+                    Box::pin(self.take_handed(handed)).await?;
+                    arrived.append(&mut self.inbox.queued);
+                }
                 DriveEvent::Due => arrived.push(Input::Due.into()),
                 DriveEvent::Stop => {
                     self.work.effects.allow_waiting(false);
@@ -75,21 +81,29 @@ impl RunDriver {
 
     /// Waits for one event.
     async fn next_event(&mut self) -> DriveEvent {
-        if self.work.effects.is_empty() {
+        if self.work.effects.is_empty() && !self.waits_for_home() {
             return self.inbox.mail.try_recv().map_or(DriveEvent::Nothing, DriveEvent::Mail);
         }
         let due = self.time_left();
         let is_stopping = self.engine.stop.is_cancelled();
+        let is_performing = !self.work.effects.is_empty();
         tokio::select! {
             biased;
-            ended = self.work.effects.next() => ended.map_or(DriveEvent::Nothing, DriveEvent::Ended),
+            ended = self.work.effects.next(), if is_performing => ended.map_or(DriveEvent::Nothing, DriveEvent::Ended),
             Some(mail) = self.inbox.mail.recv() => DriveEvent::Mail(mail),
             Some(wish) = self.inbox.wishes.recv() => DriveEvent::Wished(wish),
+            handed = next_handed(&mut self.home) => DriveEvent::Handed(handed),
             () = self.engine.stop.cancelled(), if !is_stopping || self.work.deadline.is_none() => DriveEvent::Stop,
             error = self.engine.journal.lost() => DriveEvent::Lost(error),
             () = until(self.work.deadline) => DriveEvent::OutOfPatience,
             () = after(due) => DriveEvent::Due,
         }
+    }
+
+    /// Whether effects are wanted that the run's home has not handed over yet.
+    fn waits_for_home(&self) -> bool {
+        let is_working = *self.run.phase() == RunPhase::Running && !self.run.is_at_rest();
+        self.is_elsewhere() && is_working && !self.engine.stop.is_cancelled()
     }
 
     /// How long the run may still work until its time limit, or that of a step, is reached.
@@ -216,6 +230,18 @@ impl RunDriver {
             self.inbox.queued.extend(idle.map(QueuedInput::from));
         }
         self.briefing.conversations.retain(|step, _| self.run.step(step).is_some_and(|step| !step.has_ended()));
+    }
+}
+
+/// The next effect that the home hands over. Cancel-safe.
+async fn next_handed(home: &mut Option<HomeAttachment>) -> HandedEffect {
+    let handed = match home {
+        Some(home) => home.handed.recv().await,
+        None => None,
+    };
+    match handed {
+        Some(handed) => handed,
+        None => std::future::pending().await,
     }
 }
 

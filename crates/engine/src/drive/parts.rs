@@ -14,6 +14,7 @@ use crate::context::Snapshot;
 use crate::conversation::Conversation;
 use crate::effects::RunningEffects;
 use crate::engine::EngineInner;
+use crate::home::HomeAttachment;
 use crate::prompt_texts::PromptKit;
 
 /// How many inputs may wait for a run at the same time. People and other processes send only a few during a run. Inputs
@@ -108,12 +109,14 @@ pub(crate) struct OpenedRun {
     pub(crate) is_stale: bool,
     /// Inputs to be taken first.
     pub(crate) queued: Vec<QueuedInput>,
+    /// The run's home, if that is elsewhere.
+    pub(crate) home: Option<HomeAttachment>,
 }
 
 impl RunDriver {
     /// Builds a driver, and the sender that reaches the run.
     pub(crate) fn new(engine: &Arc<EngineInner>, opened: OpenedRun) -> (Self, MailSender) {
-        let OpenedRun { id, run, lease, kit, context, is_stale, queued } = opened;
+        let OpenedRun { id, run, lease, kit, context, is_stale, queued, home } = opened;
         let (send, mail) = mpsc::channel(MOST_MAIL);
         let (wishing, wishes) = mpsc::channel(MOST_WISHES);
         let drive = Self {
@@ -127,6 +130,7 @@ impl RunDriver {
             unwritten: Unwritten::default(),
             position: Position { lease, status: status_of(&run), head: run.events() },
             marks: engine.marks().map(|marks| KnownMarks::of(marks, &run)),
+            home,
             run,
         };
         (drive, send)

@@ -36,8 +36,8 @@ impl RunDriver {
     }
 
     /// Asks a question, or returns it if its beginning must be on disk first: its price is known and it may be billed,
-    /// or it is a repeated attempt. For other questions, `Begun` is written with the next append, because they may be
-    /// asked again.
+    /// or it is a repeated attempt, or the run's home is elsewhere. For other questions, `Begun` is written with the next
+    /// append, because they may be asked again.
     pub(super) fn begin_model_call(
         &mut self,
         id: &EffectAddress,
@@ -46,7 +46,7 @@ impl RunDriver {
     ) -> Option<WriteAheadEffect> {
         let attempt = self.attempt(id);
         let has_price = facts.ceiling.as_ref().is_some_and(|ceiling| ceiling.cost.is_some());
-        if has_price || attempt > 1 {
+        if has_price || attempt > 1 || self.is_elsewhere() {
             return Some(WriteAheadEffect::Question(id.clone(), facts, question));
         }
         self.unwritten
@@ -83,8 +83,13 @@ impl RunDriver {
             };
             begun.push(Input::Begun { id, attempt, epoch, facts }.into());
         }
-        let (records, handled) = self.decide(begun);
+        let (records, handled) = self.decide(begun).await?;
         self.append(records, handled).await?;
+        if self.is_elsewhere() {
+            // Others may have sent something in between, such as a cancel.
+            calls.retain(|(id, _)| self.has_just_begun(id));
+            questions.retain(|(id, _, _)| self.has_just_begun(id));
+        }
         for (id, call) in calls {
             self.call(id, call);
         }
@@ -92,6 +97,11 @@ impl RunDriver {
             self.send(id, attempt, question);
         }
         Ok(())
+    }
+
+    /// Whether an effect is recorded as begun, and may still go on.
+    fn has_just_begun(&self, id: &EffectAddress) -> bool {
+        self.run.phase_allows(id) && self.run.open().get(id).is_some_and(|open| open.begun.is_some())
     }
 
     /// Sets a model up again, for the case that its key was refused and has changed since.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod answers;
+mod at_home;
 mod budget;
 mod changing;
 mod clock;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
-use updraft_engine::{Engine, PersonResponse, ResponseStatus, RunHandle};
+use updraft_engine::{Engine, HandedEffect, PersonResponse, ResponseStatus, RunHandle};
 use updraft_journal::{Journal, RunFilter};
-use updraft_run::{Goal, Input, Run, RunId, Status};
+use updraft_run::{EffectAddress, Goal, Input, Run, RunId, Status};
 
 use super::drive_thread::DriveThread;
 use super::examination::SharedExamination;
@@ -213,6 +213,18 @@ impl LiveRuns {
             rests.cancel();
         };
         self.0.tasks.spawn_on(driving, self.0.thread.handle());
+    }
+
+    /// Continues a run for which its home has handed something over, unless it is driven. Returns whether nothing is left to
+    /// do about that.
+    pub async fn continue_run(&self, id: &RunId, handed: &HandedEffect) -> Result<bool, Fault> {
+        self.wake(id, ReopenReason::ToGoOn).await?;
+        let (journal, id) = (self.journal().clone(), id.clone());
+        let records = blocking(move || Ok(journal.load(&id)?)).await?;
+        let is_read = records.len() as u64 >= handed.records;
+        let run = Run::fold(records);
+        let is_open = |(at, _): &(EffectAddress, u32)| run.open().contains_key(at);
+        Ok(is_read && !handed.effect.as_ref().is_some_and(is_open))
     }
 
     /// Resumes a run, unless a process is driving it.

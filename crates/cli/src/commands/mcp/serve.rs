@@ -23,7 +23,7 @@ pub(super) async fn begin(folders: &AppFolders, args: McpServeArgs) -> CliResult
 async fn over_pipes(folders: &AppFolders, served: &crate::args::ServedRunFlags) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
-    let opened = service::open(folders, served, &stop).await?;
+    let opened = service::open(folders, served, None, &stop).await?;
     let ended = tokio::select! {
         ended = over_stdio(&opened.handler, stop.clone()) => ended,
         _ = signals.first() => Ok(ConversationEnd::Stopped),

@@ -1,0 +1,200 @@
+//! Runs whose home is elsewhere: decided there, performed here, each effect at most once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use updraft_engine::{
+    EffectFuture, EngineOptions, Error, HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome, decide_input,
+    effects_to_begin, open_effects, replay,
+};
+use updraft_models::ScriptedModel;
+use updraft_run::{EffectAddress, Input, Record, Run, RunId, Timestamp};
+
+use crate::support::{World, by, calls, says, settings, start, turn};
+
+/// A home in memory. It hands everything over twice, as one may after its worker did not answer.
+#[derive(Default)]
+struct MemoryHome(Mutex<BTreeMap<RunId, KeptRun>>);
+
+#[derive(Default)]
+struct KeptRun {
+    run: Run,
+    records: Vec<Record>,
+    epoch: u64,
+    hands: Option<mpsc::Sender<HandedEffect>>,
+}
+
+impl KeptRun {
+    fn hand_over(&self, effects: Vec<(EffectAddress, u32)>) {
+        for effect in effects.into_iter().flat_map(|effect| [effect.clone(), effect]) {
+            let handed = HandedEffect { records: self.records.len() as u64, effect: Some(effect) };
+            let _ = self.hands.as_ref().unwrap().try_send(handed);
+        }
+    }
+
+    fn decide(&mut self, inputs: Vec<(Timestamp, Input)>) -> HomeDecision {
+        let before = self.records.len();
+        let decided: Vec<(Record, bool)> =
+            inputs.into_iter().map(|(at, input)| decide_input(&mut self.run, input, at)).collect();
+        self.records.extend(decided.iter().filter(|(_, is_kept)| *is_kept).map(|(record, _)| record.clone()));
+        self.hand_over(effects_to_begin(&self.run, &self.records[before..]));
+        HomeDecision { before: before as u64, decided }
+    }
+}
+
+impl MemoryHome {
+    /// An input that does not come from the worker.
+    fn tell(&self, run: &RunId, input: Input) {
+        let mut runs = self.0.lock().unwrap();
+        let kept = runs.get_mut(run).unwrap();
+        kept.decide(vec![(Timestamp(i64::MAX / 2), input)]);
+        let news = HandedEffect { records: kept.records.len() as u64, effect: None };
+        let _ = kept.hands.as_ref().unwrap().try_send(news);
+    }
+
+    fn records_of(&self, run: &RunId) -> Vec<Record> {
+        self.0.lock().unwrap()[run].records.clone()
+    }
+}
+
+fn ready<'a, T: Send + 'a>(value: T) -> EffectFuture<'a, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl RunHome for MemoryHome {
+    fn place(&self) -> String {
+        "a test".into()
+    }
+
+    fn attach<'a>(&'a self, run: &'a RunId) -> EffectFuture<'a, Result<HomeAttachment, Error>> {
+        let mut runs = self.0.lock().unwrap();
+        let kept = runs.entry(run.clone()).or_default();
+        let (send, handed) = mpsc::channel(64);
+        kept.epoch += 1;
+        kept.hands = Some(send);
+        ready(Ok(HomeAttachment { epoch: kept.epoch, records: kept.records.len() as u64, handed }))
+    }
+
+    fn adopt<'a>(&'a self, run: &'a RunId, _: u64, records: &'a [Record]) -> EffectFuture<'a, Result<(), Error>> {
+        let mut runs = self.0.lock().unwrap();
+        let kept = runs.get_mut(run).unwrap();
+        assert_eq!(kept.records, []);
+        kept.records = records.to_vec();
+        kept.run = Run::fold(records.iter().cloned());
+        kept.hand_over(open_effects(&kept.run));
+        ready(Ok(()))
+    }
+
+    fn advance<'a>(
+        &'a self,
+        run: &'a RunId,
+        epoch: u64,
+        inputs: HomeInputs,
+    ) -> EffectFuture<'a, Result<HomeDecision, Error>> {
+        let mut runs = self.0.lock().unwrap();
+        let kept = runs.get_mut(run).unwrap();
+        if kept.epoch != epoch {
+            return ready(Err(updraft_journal::Error::Fenced(run.clone()).into()));
+        }
+        ready(Ok(kept.decide(inputs.inputs)))
+    }
+
+    fn records<'a>(&'a self, run: &'a RunId, from: u64, to: u64) -> EffectFuture<'a, Result<Vec<Record>, Error>> {
+        ready(Ok(self.0.lock().unwrap()[run].records[from as usize..to as usize].to_vec()))
+    }
+}
+
+fn at_home(home: &Arc<MemoryHome>) -> EngineOptions {
+    EngineOptions { home: Some(home.clone() as Arc<dyn RunHome>), ..EngineOptions::default() }
+}
+
+/// The events without what differs from process to process: its epoch, and times of files.
+fn events(records: &[Record]) -> Vec<Value> {
+    let all = records.iter().flat_map(|record| &record.events);
+    let mut all: Vec<Value> = all.map(|event| serde_json::to_value(event).unwrap()).collect();
+    all.iter_mut().for_each(forget);
+    all
+}
+
+fn forget(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, _| !["epoch", "modified"].contains(&name.as_str()));
+            members.values_mut().for_each(forget);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[tokio::test]
+async fn a_run_elsewhere_has_the_same_events_and_everything_happens_once() {
+    let world = World::new();
+    std::fs::write(world.workspace().join("notes.txt"), "the key is under the mat\n").unwrap();
+    let model = || {
+        let answer = |prompt: &updraft_models::Prompt<'_>| match turn(prompt) {
+            0 => calls(&[("read_file", json!({ "path": "notes.txt" }))]),
+            1 => calls(&[("append_line", json!({ "path": "log.txt", "line": "once" }))]),
+            _ => says("under the mat"),
+        };
+        Arc::new(ScriptedModel::from_fn("scripted/test", answer))
+    };
+    let rules =
+        || updraft_run::RunSettings { approvals: updraft_run::ApprovalMode::Allow, ..settings(&world.workspace()) };
+    let here = world.engine_with(model(), EngineOptions::default());
+    start(&here, "here", by("coder", "where is the key?"), rules(), None).await.drive().await.unwrap();
+    std::fs::remove_file(world.workspace().join("log.txt")).unwrap();
+    let home = Arc::new(MemoryHome::default());
+    let there = world.engine_with(model(), at_home(&home));
+    let handle = start(&there, "there", by("coder", "where is the key?"), rules(), None).await;
+    let id = handle.id().clone();
+    let rested = handle.drive().await.unwrap();
+    assert_eq!((rested.run.status_word(), rested.run.answer().as_str()), ("done", "under the mat"));
+    assert_eq!(std::fs::read_to_string(world.workspace().join("log.txt")).unwrap(), "once\n");
+    let (copied, kept) = (there.journal().load(&id).unwrap(), home.records_of(&id));
+    assert_eq!(copied, kept, "the journal is a copy");
+    let embedded = here.journal().load(&RunId::parse("here").unwrap()).unwrap();
+    assert_eq!(events(&copied)[1..], events(&embedded)[1..]);
+    assert_eq!(replay(there.journal(), &id).unwrap().differences, []);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_given_elsewhere_is_found_when_the_run_is_opened() {
+    let world = World::new();
+    let model = || {
+        let answer = |prompt: &updraft_models::Prompt<'_>| match turn(prompt) {
+            0 => calls(&[("ask_user", json!({ "question": "Which?" }))]),
+            _ => says("as you say"),
+        };
+        Arc::new(ScriptedModel::from_fn("scripted/test", answer))
+    };
+    let home = Arc::new(MemoryHome::default());
+    let engine = world.engine_with(model(), at_home(&home));
+    let handle = start(&engine, "asks", by("clarification", "paint"), settings(&world.workspace()), None).await;
+    let id = handle.id().clone();
+    let rested = handle.drive().await.unwrap();
+    assert_eq!(rested.run.status_word(), "waiting");
+    home.tell(&id, Input::Answer { id: None, text: "blue".into() });
+    let without = world.engine_with(model(), EngineOptions::default()).open(&id).await;
+    assert!(matches!(without, Err(Error::Elsewhere { .. })), "only a process that uses its home continues it");
+    let rested = engine.open(&id).await.unwrap().drive().await.unwrap();
+    assert_eq!((rested.run.status_word(), rested.run.answer().as_str()), ("done", "as you say"));
+    assert_eq!(engine.journal().load(&id).unwrap(), home.records_of(&id));
+}
+
+#[tokio::test]
+async fn whoever_was_taken_over_from_records_nothing_more() {
+    let world = World::new();
+    let home = Arc::new(MemoryHome::default());
+    let model = Arc::new(ScriptedModel::from_fn("scripted/test", |_| says("done")));
+    let engine = world.engine_with(model, at_home(&home));
+    let handle = start(&engine, "twice", by("thinker", "think"), settings(&world.workspace()), None).await;
+    let id = handle.id().clone();
+    home.attach(&id).await.unwrap();
+    // What is handed over from now on goes to the other; what had been handed over before is refused.
+    let error = handle.drive().await.unwrap_err();
+    assert!(matches!(error, Error::Journal(updraft_journal::Error::Fenced(_))), "{error}");
+    assert_eq!(home.records_of(&id).len(), 1);
+}

@@ -1,0 +1,107 @@
+//! What travels through Restate, and what its objects keep, as JSON.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use updraft_run::{ContentHash, EffectAddress, Input, Record, Timestamp};
+
+/// The state of a run's object. The records are in the log, an object for each entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ObjectHead {
+    /// Who may advance the run: the process that attached last.
+    pub(crate) epoch: u64,
+    /// How many records the run has.
+    pub(crate) records: u64,
+    /// A chained hash of all of them.
+    pub(crate) digest: String,
+}
+
+/// A record, or an input that has not been decided about: then without events.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SentRecord {
+    at: Timestamp,
+    record: Box<RawValue>,
+}
+
+impl SentRecord {
+    pub(crate) fn of(record: &Record) -> Result<Self, serde_json::Error> {
+        let json = String::from_utf8(record.to_json()?).map_err(<serde_json::Error as serde::de::Error>::custom)?;
+        Ok(Self { at: record.at, record: RawValue::from_string(json)? })
+    }
+
+    pub(crate) fn of_input(at: Timestamp, input: Input) -> Result<Self, serde_json::Error> {
+        Self::of(&Record { at, input, events: Vec::new() })
+    }
+
+    pub(crate) fn read(&self) -> Result<Record, serde_json::Error> {
+        Record::from_json(self.at, self.record.get().as_bytes())
+    }
+
+    /// The hash of a log that this is appended to.
+    pub(crate) fn chained(&self, digest: &str) -> String {
+        let mut hash = Sha256::new();
+        hash.update(digest.as_bytes());
+        hash.update(self.at.0.to_be_bytes());
+        hash.update(self.record.get().as_bytes());
+        ContentHash(hash.finalize().into()).to_string()
+    }
+}
+
+/// The request to advance a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AdvanceRequest {
+    /// The process that performs the run's effects.
+    pub(crate) epoch: u64,
+    /// The inputs, in order.
+    pub(crate) inputs: Vec<SentRecord>,
+}
+
+/// The request to take over a run with all its records.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AdoptRequest {
+    pub(crate) epoch: u64,
+    pub(crate) records: Vec<SentRecord>,
+}
+
+/// An input that a person gives from anywhere.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct TellRequest {
+    /// When, in milliseconds since 1970.
+    pub(crate) at: Timestamp,
+    /// The input.
+    pub(crate) input: Input,
+}
+
+/// What was decided about one input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct DecidedInput {
+    /// The input with what followed from it.
+    pub(crate) record: SentRecord,
+    /// Whether it is part of the log.
+    pub(crate) is_kept: bool,
+}
+
+/// One entry of a run's log: what was decided at once, and what may begin then. Everything that the decision brings
+/// about follows from it, so that a decision that was stored only in part is completed and not taken again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LogEntry {
+    /// How many records the run had before.
+    pub(crate) before: u64,
+    /// The inputs with what followed from them.
+    pub(crate) decided: Vec<DecidedInput>,
+    /// The effects that may begin, and which attempt.
+    pub(crate) effects: Vec<(EffectAddress, u32)>,
+    /// Whether the process that performs effects has to be told, because it did not send the input.
+    pub(crate) is_news: bool,
+    /// The state of the object afterwards.
+    pub(crate) head: ObjectHead,
+}
+
+/// What a worker is handed: an effect that may begin, or news.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HandOver {
+    pub(crate) run: String,
+    pub(crate) records: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<(EffectAddress, u32)>,
+}

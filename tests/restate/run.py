@@ -1,0 +1,308 @@
+"""Carries out runs on a real Restate node: end to end, the same goals on both engines, and with kill -9 of both sides.
+
+run.py UPDRAFT PACKAGES [one|same|kills]
+
+UPDRAFT is the binary, PACKAGES what packages.py prints for package.json here. No network: the model is scripted, everything
+is on loopback. UPDRAFT_RESTATE_KILLS asks for more kills, UPDRAFT_RESTATE_SEED repeats them. Ends with 0 only if all went well.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "api"))
+from node import Node, free_ports, post  # noqa: E402
+from world import SECONDS, World  # noqa: E402
+
+WORDS = ["barley", "copper", "dormer", "ember", "fathom"]
+FEW = [{"id": "warp", "agent": "researcher", "prompt": "Look at the warp.", "writes": ["warp"]},
+       {"id": "weft", "agent": "researcher", "prompt": "Look at the weft.", "reads": ["warp"], "writes": ["weft"]}]
+SIDE_BY_SIDE = [*({"id": f"s{n}", "agent": "coder", "prompt": f"Do part {n}.", "writes": [f"v{n}"]} for n in range(4)),
+                {"id": "end", "agent": "researcher", "prompt": "Say what was done.",
+                 "reads": [f"v{n}" for n in range(4)], "writes": ["all"]}]
+
+
+def call(name, **args):
+    return {"name": name, "args": args}
+
+
+def command(text):
+    return call("run_command", command=text)
+
+
+def on(words, *calls):
+    return {"when": {"agent": "coder", "turn": 0, "contains": words}, "answer": {"calls": list(calls)}}
+
+
+RULES = [
+    {"when": {"agent": "planner", "contains": "side by side"}, "answer": {"json": {"steps": SIDE_BY_SIDE}}},
+    {"when": {"agent": "planner"}, "answer": {"json": {"steps": FEW}}},
+    {"when": {"agent": "clarification", "turn": 0}, "answer": {"calls": [call("ask_user", question="Which colour?")]}},
+    on("Write the file", call("write_file", path="made.txt", content="hello\n")),
+    on("Run a command", command("echo hello; echo more >&2")),
+    on("Run one that fails", command("echo bad; exit 3")),
+    on("Print much", command("seq 1 30000")),
+    on("Read the notes", call("read_file", path="notes.md")),
+    on("Do two things", call("write_file", path="two.txt", content="2\n"), call("read_file", path="notes.md")),
+    on("Use code", call("run_python", code="read_file('notes.md')\nlen(read_file('notes.md'))")),
+]
+GOALS = [("Write the file", "coder"), ("Run a command", "coder"), ("Run one that fails", "coder"), ("Print much", "coder"),
+         ("Read the notes", "coder"), ("Use code", "coder"), ("Look around", "researcher"), ("Ask me", "clarification"),
+         ("Plan it", None), ("Plan it side by side", None)]
+
+
+def script(rules):
+    return json.dumps({"rules": rules, "default": {"text": "Painted."}})
+
+
+class Worker(World):
+    """A server that is a worker of a node."""
+
+    def __init__(self, updraft, folder, node, rules=RULES):
+        (listen,) = free_ports(1)
+        options = ["--yes", "--engine", "restate", "--restate", node.ingress, "--restate-admin", node.admin,
+                   "--worker-listen", f"127.0.0.1:{listen}", "--worker-name", "w1"]
+        super().__init__(updraft, folder, options=options)
+        self.node = node
+        (self.folder / "script.json").write_text(script(rules))
+
+    def updraft_says(self, *arguments):
+        done = subprocess.run([self.updraft, *arguments], env=self.environment, cwd=self.work, capture_output=True, text=True,
+                              timeout=SECONDS)
+        return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def tell(self, run, given):
+        """An input that a person gives to Restate itself."""
+        return post(f"{self.node.ingress}/Runs.w1/{run}/tell", {"at": int(time.time() * 1000), "input": given})
+
+
+def check_end_to_end(worker):
+    """A goal, a question that is answered through the API, and one that is answered through Restate."""
+    run = worker.run({"goal": "Write the file", "agent": "coder"})
+    assert worker.until(run, "done")["answer"] == "Painted."
+    assert (worker.work / "made.txt").read_text() == "hello\n"
+    for way in ("api", "restate"):
+        run = worker.run({"goal": "Ask me", "agent": "clarification"})
+        waiting = worker.until(run, "waiting")["waits"][0]["id"]
+        if way == "api":
+            worker.send("POST", f"/runs/{run}/answer", {"question": waiting, "text": "red"})
+        else:
+            worker.tell(run, {"answer": {"id": waiting, "text": "red"}})
+        worker.until(run, "done")
+        code, said = worker.updraft_says("replay", run)
+        assert code == 0, said
+    # Whoever is not its worker can neither continue a run nor say what happened to its effects.
+    run = worker.run({"goal": "Ask me", "agent": "clarification"})
+    worker.until(run, "waiting")
+    for given in ({"replied": {"id": waiting, "attempt": 1, "reply": {"said": "x"}}}, "import"):
+        try:
+            worker.tell(run, given)
+            raise AssertionError(f"{given} was accepted")
+        except OSError as refused:
+            assert getattr(refused, "code", None) == 403, refused
+    code, said = worker.updraft_says("resume", run)
+    assert code != 0 and "is kept by Restate" in said, (code, said)
+    worker.tell(run, {"cancel": {"by": "ann"}})
+    worker.until(run, "cancelled")
+
+
+def events_of(world, run):
+    """The records of a run, without what differs from run to run: ids, times, the folder, and hashes over them."""
+    code, text = Worker.updraft_says(world, "export", run)
+    assert code == 0, text
+    records = []
+    for line in text.splitlines():
+        record = json.loads(line)
+        if "seq" in record:
+            plain = json.dumps(record["e"]).replace(run, "RUN").replace(str(world.folder), "FOLDER")
+            plain = re.sub(r"[0-9a-f]{64}", "HASH", plain)
+            plain = re.sub(r'"(epoch|modified|milliseconds)": \d+', r'"\1": 0', plain)
+            plain = re.sub(r'(, |in |"seconds": )\d+(\.\d+)?(e-\d+)?', r"\1 0", plain)
+            for event in json.loads(plain):
+                if isinstance(event, dict) and "started" in event:
+                    # How the agents did so far is noted a moment after a run has ended.
+                    event["started"].pop("earlier", None)
+                records.append(json.dumps(event))
+    return records
+
+
+def carry_out(world):
+    """The answers and events of every goal."""
+    found, runs = {}, {}
+    for word in WORDS:
+        for goal, agent in GOALS:
+            # Which files a command without a sandbox may have changed is told by times, so by chance.
+            shutil.rmtree(world.home / "updraft/origins", ignore_errors=True)
+            order = {"goal": f"{goal}, {word}"}
+            if agent:
+                order["agent"] = agent
+            runs[order["goal"]] = run = world.run(order)
+            if agent == "clarification":
+                waiting = world.until(run, "waiting")["waits"][0]["id"]
+                world.send("POST", f"/runs/{run}/answer", {"question": waiting, "text": word})
+            # One after the other: what runs see of each other's files would depend on chance.
+            until_over(world, run)
+    for goal, run in runs.items():
+        answer = world.send("GET", f"/runs/{run}").json()["answer"]
+        events = events_of(world, run)
+        # What happens at the same time is in no certain order.
+        found[goal] = answer, sorted(events) if "side by side" in goal else events
+    return found
+
+
+def check_same(updraft, packages):
+    """The same goals on both engines: equal answers, equal events."""
+    with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as there, ThreadPoolExecutor() as threads:
+        world = World(updraft, here, options=["--yes"])
+        (world.folder / "script.json").write_text(script(RULES))
+        both = [threads.submit(with_server, world, carry_out), threads.submit(with_node, updraft, packages, there, carry_out)]
+        embedded, restate = (one.result() for one in both)
+    assert len(embedded) == 50 and embedded.keys() == restate.keys()
+    for goal, (answer, events) in embedded.items():
+        other_answer, other_events = restate[goal]
+        assert answer == other_answer, (goal, answer, other_answer)
+        for number, (one, other) in enumerate(zip(events, other_events)):
+            assert one == other, f"{goal}, event {number + 1}:\n  embedded {one}\n  restate  {other}"
+        assert len(events) == len(other_events), (goal, len(events), len(other_events))
+    print(f"  {len(embedded)} goals, {sum(len(events) for _, events in embedded.values())} events on both")
+
+
+def kill_rules(runs):
+    """Each run has four commands at the same time, and each leaves a line in a file."""
+    rules = []
+    for k in range(runs):
+        for n in range(4):
+            when = {"step": f"s{n}", "turn": 0, "contains": f"goal {k} "}
+            rules.append({"when": when, "answer": {"calls": [command(f"echo {k}.{n} >> ../counts; sleep 0.3")]}})
+    return rules + RULES
+
+
+def check_kills(updraft, packages):
+    """Nothing is done twice, nothing is lost, doubt is told, and every run ends."""
+    kills, seed = int(os.environ.get("UPDRAFT_RESTATE_KILLS", "4")), os.environ.get("UPDRAFT_RESTATE_SEED")
+    seed = int(seed) if seed else random.randrange(1 << 32)
+    print(f"  seed {seed}")
+    dice, runs = random.Random(seed), max(4, kills)
+    with tempfile.TemporaryDirectory() as folder:
+        with_node(updraft, packages, folder, lambda worker: kill_often(worker, kills, runs, dice), kill_rules(runs))
+
+
+def kill_often(worker, kills, runs, dice):
+    (worker.folder / "counts").write_text("")
+    begun = []
+    for k in range(runs):
+        begun.append(worker.run({"goal": f"Do goal {k} side by side"}))
+        if k < kills:
+            time.sleep(dice.uniform(0.0, 1.2))
+            target = dice.choice(["worker", "node", "both"])
+            if target in ("worker", "both"):
+                worker.kill()
+            if target in ("node", "both"):
+                worker.node.kill()
+                worker.node.start()
+            if target in ("worker", "both"):
+                worker.start()
+    outcomes = []
+    for k, run in enumerate(begun):
+        until_over(worker, run)
+        code, text = worker.updraft_says("export", run)
+        assert code == 0, text
+        counts = (worker.folder / "counts").read_text().split()
+        for n in range(4):
+            happened = counts.count(f"{k}.{n}")
+            assert happened <= 1, f"{k}.{n} was done {happened} times (run {run})"
+            outcome = outcome_of(text, f"s{n}/")
+            # One that was allowed is refused if words of strangers have come in since; the agent is told that too.
+            assert outcome in ("output", "in_doubt", "rejected"), (run, n, outcome)
+            assert outcome != "output" or happened == 1, f"{k}.{n} is said to be done, and is not (run {run})"
+            assert outcome != "rejected" or happened == 0, f"{k}.{n} was refused, and done (run {run})"
+            outcomes.append(outcome)
+        code, said = worker.updraft_says("replay", run)
+        assert code == 0, said
+    for _ in range(SECONDS * 4):
+        stuck = worker.node.stuck()
+        if not stuck:
+            break
+        time.sleep(0.25)
+    assert not stuck, stuck
+    done, doubts, refused = (outcomes.count(kind) for kind in ("output", "in_doubt", "rejected"))
+    print(f"  {kills} kills, {len(begun)} runs; commands: {done} done, {doubts} in doubt and told, {refused} refused, 0 done twice")
+
+
+def outcome_of(export, step):
+    """What became of the first call of a step: the kind of its reply, or that it was refused."""
+    for line in export.splitlines():
+        for event in json.loads(line).get("e", []):
+            kind, body = next(iter(event.items())) if isinstance(event, dict) else (event, {})
+            if kind in ("replied", "rejected") and body["id"].startswith(step) and "/call." in body["id"]:
+                return next(iter(body["reply"])) if kind == "replied" else "rejected"
+    return None
+
+
+def until_over(worker, run):
+    """The stuck detector: a run that has not ended in time is an error, with what Restate says."""
+    for _ in range(SECONDS * 20):
+        seen = worker.send("GET", f"/runs/{run}").json()
+        if seen["status"] in ("done", "failed", "cancelled"):
+            assert seen["status"] == "done", seen
+            return
+        # Commands without a sandbox may bring in words of strangers, so people are asked about the next ones.
+        for waiting in seen["waits"]:
+            worker.send("POST", f"/runs/{run}/approve", {"allow": True, "approval": waiting["id"]})
+        time.sleep(0.05)
+    raise AssertionError(f"run {run} is stuck: {seen['status']} {seen['waits']}\n{json.dumps(worker.node.stuck(), indent=1) if isinstance(worker, Worker) else ''}")
+
+
+def with_server(world, part):
+    # Otherwise people are asked about commands: its files could hold instructions of strangers.
+    subprocess.run([world.updraft, "trust", "--yes"], env=world.environment, cwd=world.work, check=True, capture_output=True)
+    world.start()
+    try:
+        return part(world)
+    except BaseException:
+        print((world.folder / "log").read_text()[-4000:], file=sys.stderr)
+        raise
+    finally:
+        world.close()
+
+
+def with_node(updraft, packages, folder, part, rules=RULES):
+    node = Node(packages, folder).start()
+    try:
+        return with_server(Worker(updraft, folder, node, rules), part)
+    except BaseException:
+        print(node.said(), file=sys.stderr)
+        raise
+    finally:
+        node.close()
+
+
+def check_one(updraft, packages):
+    with tempfile.TemporaryDirectory() as folder:
+        with_node(updraft, packages, folder, check_end_to_end)
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        sys.exit(__doc__)
+    updraft, packages = str(Path(sys.argv[1]).resolve()), sys.argv[2]
+    parts = {"one": check_one, "same": check_same, "kills": check_kills}
+    began = time.monotonic()
+    with ThreadPoolExecutor() as threads:
+        chosen = {name: part for name, part in parts.items() if len(sys.argv) == 3 or sys.argv[3] == name}
+        for name, done in {name: threads.submit(part, updraft, packages) for name, part in chosen.items()}.items():
+            done.result()
+            print(f"{name}: ok (after {time.monotonic() - began:.1f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
