@@ -47,16 +47,14 @@ impl RunWatcher for ProgressPrinter {
 impl ProgressPrinter {
     /// What is said about an event, if anything.
     pub(crate) fn line(&self, record: &Record, event: &Event, run: &Run) -> Option<String> {
+        if let Event::Started(_) = event {
+            self.forget_steps();
+        }
         let named = |step: &StepId| {
             let agent = run.step(step).map(|step| step.spec.agent.as_str()).unwrap_or_default();
             format!("{step} ({agent})")
         };
         Some(match event {
-            Event::Started(_) => {
-                // A step of another run may have the same name.
-                self.began().clear();
-                return None;
-            }
             Event::Planned { graph, because, instead } => return plan_line(graph, because, instead.as_deref()),
             Event::Required { requirements } => {
                 let lines =
@@ -126,6 +124,11 @@ impl ProgressPrinter {
             Event::Cancelled { by } => format!("cancelled by {by}"),
             _ => return None,
         })
+    }
+
+    /// A step of another run may have the same name.
+    fn forget_steps(&self) {
+        self.began().clear();
     }
 
     fn took(&self, step: &StepId, at: Timestamp) -> String {
