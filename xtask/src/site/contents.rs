@@ -63,6 +63,7 @@ pub(crate) const CONTENTS: &[ContentsGroup] = &[
             ("docs/page.md", "The web page"),
             ("docs/api.md", "HTTP API"),
             ("docs/openai.md", "OpenAI's API"),
+            ("docs/a2a.md", "Other agents, A2A"),
             ("docs/editors.md", "Editors, ACP"),
             ("docs/vscode.md", "VS Code, Antigravity"),
             ("docs/bridge.md", "The bridge"),

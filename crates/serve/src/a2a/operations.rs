@@ -33,7 +33,7 @@ pub(super) enum A2aOperation {
 /// The answer to an operation.
 pub(super) enum A2aAnswer {
     Body(Value),
-    Stream(TaskStream),
+    Stream(Box<TaskStream>),
 }
 
 impl A2aOperation {
@@ -90,7 +90,8 @@ pub(super) async fn perform(
     match operation {
         A2aOperation::SendMessage => send::send(state, caller, read(params)?).await.map(A2aAnswer::Body),
         A2aOperation::SendStreamingMessage => {
-            send::send_streaming(state, caller, read(params)?).await.map(A2aAnswer::Stream)
+            let stream = send::send_streaming(state, caller, read(params)?).await?;
+            Ok(A2aAnswer::Stream(stream.into()))
         }
         A2aOperation::GetTask => {
             let TaskRequest { id, history_length } = read(params)?;
@@ -110,7 +111,7 @@ pub(super) async fn perform(
                 let why = format!("task {run} has ended; `GetTask` gives its result");
                 return Err(A2aFailure::new(A2aErrorKind::UnsupportedOperation, why));
             }
-            TaskStream::from_now(state, caller, &run).await.map(A2aAnswer::Stream)
+            Ok(A2aAnswer::Stream(TaskStream::from_now(state, caller, &run).await?.into()))
         }
         A2aOperation::CreatePush => push::create(state, read(params)?).await.map(A2aAnswer::Body),
         A2aOperation::GetPush => push::get(state, &read(params)?).map(A2aAnswer::Body),

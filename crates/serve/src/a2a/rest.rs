@@ -30,7 +30,7 @@ pub(super) async fn answer(
             let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/a2a+json"))];
             (kind, body.to_string()).into_response()
         }
-        Ok(A2aAnswer::Stream(stream)) => event_stream::response(stream),
+        Ok(A2aAnswer::Stream(stream)) => event_stream::response(*stream),
         Err(failure) => failure.over_http(),
     }
 }

@@ -11,7 +11,7 @@ use crate::web::plain_client;
 
 /// How long connecting and one answer may take.
 const CONNECT: Duration = Duration::from_secs(10);
-const ANSWER: Duration = Duration::from_secs(60);
+const ANSWER: Duration = Duration::from_mins(1);
 /// Most bytes of an answer.
 const LARGEST: usize = 16 << 20;
 /// Where a card is.
@@ -41,7 +41,7 @@ impl<'a> A2aClient<'a> {
         let wrong = |why: String| RemoteFault::Misconfigured(why);
         let http = plain_client(&config.certificates, CONNECT).map_err(|failure| wrong(failure.message))?;
         let named = Url::parse(&config.url).map_err(|error| wrong(format!("`a2a` is not an address: {error}")))?;
-        let is_card = named.path().ends_with(".json");
+        let is_card = named.path().to_lowercase().ends_with(".json");
         let card = if is_card { Ok(named.clone()) } else { named.join(CARD) };
         let card = card.map_err(|error| wrong(format!("`a2a` is not an address: {error}")))?;
         let card = read(http.get(card).timeout(ANSWER)).await?;
