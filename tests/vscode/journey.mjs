@@ -113,7 +113,8 @@ test('a program lists, reads and writes by the bridge; what is open follows, and
   await world.page.keyboard.press('Control+End');
   await world.page.keyboard.type('unsaved');
   await line('unsaved').waitFor();
-  assert.equal((await bridge.call('read_file', { path: 'README.md' })).text, '# Poems\nunsaved');
+  // The window shows it a moment before extensions know.
+  await until('what was typed', async () => (await bridge.call('read_file', { path: 'README.md' })).text === '# Poems\nunsaved');
   await bridge.call('write_file', { path: 'README.md', content: '# Poems\n\nOne of them.\n' });
   await line('One of them.').waitFor();
   await toast('The bridge wrote README.md').waitFor();
