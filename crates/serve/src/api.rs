@@ -1,4 +1,4 @@
-//! `/api/v1`: everything that the commands do, for programs, over HTTP.
+//! `/api/v1`: what the page and most commands do, for programs, over HTTP.
 //!
 //! Programs show a token (`bearer.rs`). Bodies and answers are JSON, errors are problem details, and
 //! `/api/v1/openapi.json` describes all of it.
