@@ -40,7 +40,7 @@ let bridge;
 
 before(async () => {
   world = await World.make({
-    'poem.txt': POEM, 'README.md': '# Poems\n', 'src/area.js': 'const area = (a, b) => a + b;\n', '.gitignore': 'ignored/\n',
+    'poem.txt': POEM, 'README.md': '# Poems\n', 'src/area.txt': 'const area = (a, b) => a + b;\n', '.gitignore': 'ignored/\n',
     'ignored/secret.txt': 'x', '.updraft/config.toml': '[rules]\nask = ["write_file(made.txt)"]\n',
   }, 'poem');
   await world.install();
@@ -102,8 +102,8 @@ const until = async (what, test) => {
 
 test('a program lists, reads and writes by the bridge; what is open follows, and a notification says so', async () => {
   const { data } = await bridge.call('list_files');
-  assert.deepEqual(data.files, ['.gitignore', '.updraft/', '.updraft/config.toml', 'README.md', 'poem.txt', 'src/', 'src/area.js']);
-  assert.deepEqual((await bridge.call('list_files', { path: 'src' })).data.files, ['src/area.js']);
+  assert.deepEqual(data.files, ['.gitignore', '.updraft/', '.updraft/config.toml', 'README.md', 'poem.txt', 'src/', 'src/area.txt']);
+  assert.deepEqual((await bridge.call('list_files', { path: 'src' })).data.files, ['src/area.txt']);
   assert.equal((await bridge.call('read_file', { path: 'poem.txt' })).text, POEM);
   assert.match((await bridge.call('read_file', { path: 'poem.txt', start_line: 2, end_line: 2 })).text, /^the sun is on the hill,/);
 
@@ -207,7 +207,7 @@ test('what the run changed is reviewed by hunk: one is kept, the others are put 
 test('a run is started on a selection', async () => {
   world.model.forget();
   world.model.hold('plan');
-  await openFile('area.js');
+  await openFile('area.txt');
   await line('const area').click();
   await world.page.keyboard.press('Control+A');
   await palette('Updraft: Run on This Selection');
@@ -217,7 +217,7 @@ test('a run is started on a selection', async () => {
   await world.shoot('8-selection');
   const { runs } = await world.api('GET', '/runs?words=multiply');
   const { goal } = await world.api('GET', `/runs/${runs[0].id}`);
-  assert.equal(goal, 'Multiply instead\n\nIt is about line 1 of `src/area.js`:\n\n```\nconst area = (a, b) => a + b;\n```');
+  assert.equal(goal, 'Multiply instead\n\nIt is about line 1 of `src/area.txt`:\n\n```\nconst area = (a, b) => a + b;\n```');
   await world.api('POST', `/runs/${runs[0].id}/cancel`);
   world.model.release();
 });

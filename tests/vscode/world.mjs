@@ -51,7 +51,7 @@ export class World {
       'updraft.serve.arguments': ['--model', `openai-compatible/${model}`],
       'workbench.startupEditor': 'none', 'workbench.secondarySideBar.defaultVisibility': 'hidden', 'chat.disableAIFeatures': true,
       'git.enabled': false, 'workbench.reduceMotion': 'on', 'window.restoreWindows': 'none', 'security.workspace.trust.enabled': false,
-      'editor.minimap.enabled': false, 'files.autoSave': 'off', 'workbench.tips.enabled': false,
+      'editor.minimap.enabled': false, 'files.autoSave': 'off', 'typescript.disableAutomaticTypeAcquisition': true, 'workbench.tips.enabled': false,
     });
     await world.put('../user/User/settings.json', settings);
     await world.put('../user/Machine/settings.json', settings);
@@ -150,7 +150,10 @@ export class World {
     if (!port) return;
     for (const entry of await fs.readdir('/proc')) {
       const words = await fs.readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '');
-      if (words.startsWith(`${updraft}\0serve\0`) && words.includes(this.work)) process.kill(Number(entry), 'SIGTERM');
+      if (!words.startsWith(`${updraft}\0serve\0`) || !words.includes(this.work)) continue;
+      process.kill(Number(entry), 'SIGTERM');
+      // It writes until it has ended.
+      while (await fs.access(`/proc/${entry}`).then(() => true, () => false)) await new Promise((done) => setTimeout(done, 20));
     }
   }
 
