@@ -16,6 +16,7 @@ use crate::content::PromptContent;
 use crate::folder_services::{FolderService, FolderServices};
 use crate::handshake::{EditorAbilities, InitializeParams, introduction};
 use crate::rpc::{self, LineReader, RpcFailure, RpcMessage};
+use crate::sessions;
 use crate::turn::PromptTurn;
 
 /// What the agent needs.
@@ -174,8 +175,8 @@ impl AcpAgent {
         let session = self.session(id)?;
         let content = PromptContent::read(&params["prompt"], &session.folder)?;
         let runs = session.service.service.runs.clone();
-        let note = self.note(&runs, id)?.unwrap_or_default();
-        let so_far = self.conversation(&runs, id).await?;
+        let note = sessions::note(&runs, id)?.unwrap_or_default();
+        let so_far = sessions::conversation(&runs, id).await?;
         if so_far.is_none() {
             let title = content.words.lines().next().unwrap_or_default();
             let about = json!({ "sessionUpdate": "session_info_update", "title": title });

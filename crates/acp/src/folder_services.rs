@@ -71,7 +71,8 @@ impl FolderServices {
 
     /// Closes the services that nobody uses any more.
     pub(crate) async fn sweep(&self) {
-        close_unused(&mut *self.open.lock().await).await;
+        let mut open = self.open.lock().await;
+        close_unused(&mut open).await;
     }
 
     /// Stops all runs, which can be continued later, and closes all services.

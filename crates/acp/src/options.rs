@@ -98,7 +98,7 @@ impl UsualChoices {
     pub(crate) fn options_json(&self, note: &SessionNote, runs: &LiveRuns) -> Value {
         let value =
             |value: &str, name: &str, about: &str| json!({ "value": value, "name": name, "description": about });
-        let modes = self.modes().map(|(mode, name, about)| value(mode.mode(), name, about));
+        let modes: Vec<Value> = self.modes().map(|(mode, name, about)| value(mode.mode(), name, about)).collect();
         let model = note.model.as_ref().unwrap_or(&self.model);
         let usable = runs.providers().into_iter().filter(|provider| provider.usable);
         let known = usable.flat_map(|provider| provider.models.into_iter().map(|(name, _)| name));
@@ -108,21 +108,21 @@ impl UsualChoices {
                 models.push(name);
             }
         }
-        let models = models.iter().map(|name| json!({ "value": name, "name": name }));
+        let models: Vec<Value> = models.iter().map(|name| json!({ "value": name, "name": name })).collect();
         let mut agents =
             vec![value(ANY_AGENT, "As planned", "A plan is made, unless the conversation is with one agent")];
         agents.extend(runs.agents().into_iter().map(|agent| value(&agent.name, &agent.name, &agent.purpose)));
         let agent = note.agent.as_deref().unwrap_or(ANY_AGENT);
         json!([
-            select(["mode", "Mode", "What is done without asking", "mode"], self.current(note), modes.collect()),
-            select(["model", "Model", "The model that agents ask", "model"], model, models.collect()),
-            select(["agent", "Agent", "Who works on a prompt", ""], agent, agents),
+            select(["mode", "Mode", "What is done without asking", "mode"], self.current(note), &modes),
+            select(["model", "Model", "The model that agents ask", "model"], model, &models),
+            select(["agent", "Agent", "Who works on a prompt", ""], agent, &agents),
         ])
     }
 }
 
 /// An option; `category` is one of the protocol's, or empty.
-fn select([id, name, about, category]: [&str; 4], current: &str, options: Vec<Value>) -> Value {
+fn select([id, name, about, category]: [&str; 4], current: &str, options: &[Value]) -> Value {
     let mut option = json!({ "id": id, "name": name, "description": about, "type": "select", "currentValue": current,
                              "options": options });
     if !category.is_empty() {

@@ -123,8 +123,8 @@ impl AcpAgent {
         let cwd = params.cwd.display().to_string();
         let mut opened = self.open(params, &SessionNote::default()).await?;
         let usual_runs = opened.service.service.runs.clone();
-        let note = self.note(&usual_runs, id)?;
-        let conversation = self.conversation(&usual_runs, id).await?;
+        let note = note(&usual_runs, id)?;
+        let conversation = conversation(&usual_runs, id).await?;
         let is_known = note.as_ref().map_or(conversation.is_some(), |note| !note.is_deleted);
         if !is_known {
             return Err(RpcFailure::not_found(format!("there is no session `{id}` in `{cwd}`; list the sessions")));
@@ -172,20 +172,6 @@ impl AcpAgent {
         let (folders, folder, flags) = (self.setup.folders.clone(), folder.to_owned(), self.setup.flags.clone());
         let read = tokio::task::spawn_blocking(move || UsualChoices::read(&folders, &folder, &flags)).await;
         Ok(read.map_err(|error| RpcFailure::internal(error.to_string()))??)
-    }
-
-    /// What is kept about a session.
-    pub(crate) fn note(&self, runs: &LiveRuns, id: &str) -> Result<Option<SessionNote>, RpcFailure> {
-        let text = runs.note(FACE, id)?;
-        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
-    }
-
-    /// The runs of a session.
-    pub(crate) async fn conversation(&self, runs: &LiveRuns, id: &str) -> Result<Option<RunConversation>, RpcFailure> {
-        let Ok(root) = RunId::parse(id) else { return Ok(None) };
-        let runs = runs.clone();
-        let found = tokio::task::spawn_blocking(move || runs.conversation(&root)).await;
-        Ok(found.map_err(|error| RpcFailure::internal(error.to_string()))??)
     }
 
     /// `session/list`
@@ -237,7 +223,7 @@ impl AcpAgent {
         let session = self.session(id)?;
         let runs = session.service.service.runs.clone();
         let cwd = session.folder.display().to_string();
-        let mut note = self.note(&runs, id)?.unwrap_or_else(|| SessionNote { cwd, ..SessionNote::default() });
+        let mut note = note(&runs, id)?.unwrap_or_else(|| SessionNote { cwd, ..SessionNote::default() });
         let usual = self.usual(&session.folder).await?;
         let offered = usual.options_json(&note, &runs);
         choose(&mut note, &offered, option, value)?;
@@ -254,6 +240,20 @@ impl AcpAgent {
         }
         Ok(options)
     }
+}
+
+/// What is kept about a session.
+pub(crate) fn note(runs: &LiveRuns, id: &str) -> Result<Option<SessionNote>, RpcFailure> {
+    let text = runs.note(FACE, id)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// The runs of a session.
+pub(crate) async fn conversation(runs: &LiveRuns, id: &str) -> Result<Option<RunConversation>, RpcFailure> {
+    let Ok(root) = RunId::parse(id) else { return Ok(None) };
+    let runs = runs.clone();
+    let found = tokio::task::spawn_blocking(move || runs.conversation(&root)).await;
+    Ok(found.map_err(|error| RpcFailure::internal(error.to_string()))??)
 }
 
 impl SessionRow {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use updraft_engine::Agent;
 use updraft_run::{
-    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, GraphFault, Input, Origins, Requirement, Run, RunId, RunMode,
-    StepId,
+    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, GraphFault, Input, Origins, Requirement, Run, RunId,
+    RunMode, StepId,
 };
 
 use super::runs::LiveRuns;
@@ -105,14 +105,16 @@ impl LiveRuns {
         if self.is_stopping() {
             return Err(Fault::failed("the server is stopping; ask again when it is back"));
         }
-        let RunOrder { goal: text, asked, origins, mode, model, approvals, plan_first, files, follows, face, .. } = order;
+        let RunOrder { goal: text, asked, origins, mode, model, approvals, plan_first, files, follows, face, .. } =
+            order;
         let mut goal = Goal { text, asked, origins, mode, files, door: face.word().to_owned(), ..Goal::default() };
         if let Some(last) = &follows {
             self.continue_conversation(&mut goal, last).await?;
         }
         let (folder, files) = (self.bench().folder.clone(), goal.files.clone());
         let read = tokio::task::spawn_blocking(move || pictures_among(&files, &folder)).await;
-        let (mut pictures, mut bytes) = read.map_err(|error| Fault::failed(format!("the files cannot be read: {error}")))??;
+        let (mut pictures, mut bytes) =
+            read.map_err(|error| Fault::failed(format!("the files cannot be read: {error}")))??;
         let (sent, content) = pictures_of(order.pictures)?;
         pictures.extend(sent);
         bytes.extend(content);
