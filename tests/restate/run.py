@@ -202,7 +202,7 @@ def kill_often(worker, kills, runs, dice):
     for k in range(runs):
         begun.append(worker.run({"goal": f"Do goal {k} side by side"}))
         if k < kills:
-            time.sleep(dice.uniform(0.0, 1.2))
+            until_a_moment(worker, k, dice)
             target = dice.choice(["worker", "node", "both"])
             if target in ("worker", "both"):
                 worker.kill()
@@ -236,6 +236,16 @@ def kill_often(worker, kills, runs, dice):
     assert not stuck, stuck
     done, doubts, refused = (outcomes.count(kind) for kind in ("output", "in_doubt", "rejected"))
     print(f"  {kills} kills, {len(begun)} runs; commands: {done} done, {doubts} in doubt and told, {refused} refused, 0 done twice")
+
+
+def until_a_moment(worker, k, dice):
+    """Any moment of a run; every other time, one at which its commands are under way."""
+    time.sleep(dice.uniform(0.0, 1.2))
+    for _ in range(60 if dice.random() < 0.5 else 0):
+        if f"{k}." in (worker.folder / "counts").read_text():
+            time.sleep(dice.uniform(0.0, 0.2))
+            break
+        time.sleep(0.05)
 
 
 def outcome_of(export, step):
