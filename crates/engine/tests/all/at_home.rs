@@ -1,4 +1,5 @@
 //! Runs whose home is elsewhere: decided there, performed here, each effect at most once.
+#![allow(clippy::unwrap_used, reason = "a broken home should stop the test")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
