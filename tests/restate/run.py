@@ -115,6 +115,37 @@ def check_end_to_end(worker):
     worker.until(run, "cancelled")
 
 
+def ask(worker):
+    """A run that waits for an answer, and its question."""
+    run = worker.run({"goal": "Ask me", "agent": "clarification"})
+    return run, worker.until(run, "waiting")["waits"][0]["id"]
+
+
+def check_moves(worker):
+    """Unfinished runs are given to a node that has lost its data, and to one when they began without any."""
+    run, question = ask(worker)
+    worker.kill()
+    worker.node.kill()
+    shutil.rmtree(worker.node.folder / "data")
+    worker.node.start()
+    worker.start()
+    worker.send("POST", f"/runs/{run}/answer", {"question": question, "text": "red"})
+    worker.until(run, "done")
+    worker.kill()
+    options, worker.options = worker.options, ["--yes"]
+    worker.start()
+    run, question = ask(worker)
+    worker.kill()
+    worker.options = options
+    worker.start()
+    worker.send("POST", f"/runs/{run}/answer", {"question": question, "text": "red"})
+    worker.until(run, "done")
+    _, head = post(f"{worker.node.ingress}/Runs.w1/{run}/head", None)
+    assert json.loads(head)["records"] > 1, head
+    code, said = worker.updraft_says("replay", run)
+    assert code == 0, said
+
+
 def events_of(world, run):
     """The records of a run, without what differs from run to run: ids, times, the folder, and hashes over them."""
     code, text = Worker.updraft_says(world, "export", run)
@@ -298,7 +329,7 @@ def with_node(updraft, packages, folder, part, rules=RULES):
 
 def check_one(updraft, packages):
     with tempfile.TemporaryDirectory() as folder:
-        with_node(updraft, packages, folder, check_end_to_end)
+        with_node(updraft, packages, folder, lambda worker: (check_end_to_end(worker), check_moves(worker)))
 
 
 def main():
