@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{RunMode, Verdict};
 use updraft_workbench::UpdraftService;
-use updraft_workbench::service::RunOrder;
+use updraft_workbench::service::{ConversationBook, RunOrder};
 
 use crate::world::{World, prompt};
 
@@ -99,9 +99,13 @@ async fn a_session_works_on_one_prompt_at_a_time() {
 async fn a_long_list_has_pages() {
     let world = World::new();
     let mut editor = world.connected().await;
-    for _ in 0..52 {
-        editor.call("session/new", world.place()).await.unwrap();
+    editor.call("session/new", world.place()).await.unwrap();
+    let book = ConversationBook::open(&world.folders()).unwrap().unwrap();
+    let folder = world.folder.display().to_string();
+    for n in 0..51 {
+        book.keep_note("acp", &folder, &format!("session-{n}"), json!({ "cwd": folder }).to_string()).await.unwrap();
     }
+    book.close().await;
     let first = editor.call("session/list", json!({})).await.unwrap();
     let rest = editor.call("session/list", json!({ "cursor": first["nextCursor"] })).await.unwrap();
     let count = |page: &Value| page["sessions"].as_array().unwrap().len();
