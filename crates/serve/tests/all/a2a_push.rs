@@ -18,8 +18,16 @@ async fn receiver(statuses: &'static [u16]) -> (String, tokio::sync::mpsc::Unbou
             let mut text = String::new();
             while !text.ends_with('}') {
                 let mut part = [0; 4096];
-                let read = stream.read(&mut part).await.unwrap();
+                let read = tokio::time::timeout(std::time::Duration::from_secs(2), stream.read(&mut part)).await;
+                let read = read.map_or(0, |read| read.unwrap_or(0));
+                // A connection that the client has opened in advance is left alone.
+                if read == 0 {
+                    break;
+                }
                 text += &String::from_utf8_lossy(&part[..read]);
+            }
+            if !text.ends_with('}') {
+                continue;
             }
             let status = statuses.get(n).or(statuses.last()).unwrap();
             let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
