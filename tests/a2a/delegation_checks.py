@@ -135,9 +135,17 @@ def check_a_question_of_the_other_is_put_to_the_person(updraft, _):
         assert len(second.runs()) == 1, second.runs()
 
 
+def check_a_task_is_cancelled_with_the_run(updraft, _):
+    with two(updraft) as (first, second):
+        run = begun(first, second)
+        asked(first, f"/runs/{run}/cancel", {"cancel": True})
+        until("the task is cancelled", lambda: [one["status"] for one in second.runs()] == ["cancelled"])
+
+
 CHECKS = [
     check_they_delegate_to_each_other,
     check_the_one_that_works_is_killed,
     check_the_one_that_delegates_is_killed,
     check_a_question_of_the_other_is_put_to_the_person,
+    check_a_task_is_cancelled_with_the_run,
 ]
