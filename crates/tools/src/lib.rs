@@ -92,8 +92,8 @@ pub use tool::{
     CallContext, CallLog, Caller, Consultation, ReadEarlierTurns, RunContext, Tool, ToolFuture, ToolSource, ToolTraits,
 };
 pub use updraft_workspace::{
-    Error as WorkspaceError, HiddenFiles, LinkPolicy, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
-    WriteOutcome, is_draft_of_any,
+    Error as WorkspaceError, HiddenFiles, LinkPolicy, PathContent, PathList, Place, WholeText, Workspace,
+    WorkspacePath, WriteOutcome, is_draft_of_any,
 };
 pub use web::{AddressOverride, PageCache, SearchConfig, SearchKey, SearchProvider, WebConfig, WebLimits};
 pub use workspace_index::{

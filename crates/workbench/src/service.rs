@@ -15,7 +15,7 @@
 //! | `surroundings.rs`, `server_cards.rs`, `model_cards.rs`, `ingestion.rs` | tools, servers, models, memories, documents and keys, for people |
 //! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
 //! | `run_conversations.rs` | conversations as chains of runs, in all folders |
-//! | `scheduler.rs` | begins the runs of schedules when they are due |
+//! | `scheduler.rs`, `recurring.rs` | begins the runs of schedules when they are due; schedules and recipes for programs |
 //! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
 //! | `run_results.rs` | how far runs are, and the files they made, for programs that delegate work |
 //! | `aftermath.rs` | runs exported, reviewed, undone, removed |
@@ -43,12 +43,12 @@ mod orders;
 mod outbox;
 mod program_orders;
 mod reached_limit;
+mod recurring;
 mod request_keys;
 mod run_conversations;
 mod run_list;
 mod run_results;
 mod runs;
-mod recurring;
 mod scheduler;
 mod search;
 mod server_cards;
@@ -78,11 +78,11 @@ pub use ingestion::{Ingestion, IngestionPhase, IngestionResult};
 pub use inspection::NumberedEvent;
 pub use model_cards::ProviderCard;
 pub use moments::{AnswerDraft, MomentReader, NumberedMoment, RunMoment};
+pub use notes::FaceNote;
 pub use orders::{AgentChoice, OrderFace, RunOrder};
 pub use outbox::{OutboxTurn, WebhookMessage, WebhookOutbox};
 pub use program_orders::{ProgramOrder, object_in};
 pub use reached_limit::ReachedLimit;
-pub use notes::FaceNote;
 pub use request_keys::KeyedRun;
 pub use run_conversations::{ConversationBook, RunConversation};
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};

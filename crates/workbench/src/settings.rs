@@ -52,9 +52,9 @@ pub use trust::{TrustContent, TrustState, TrustedWorkspaces, too_much};
 pub use webhooks::{WebhookEndpoint, WebhookEvent};
 pub(crate) use written::{WrittenSettings, said};
 
-use crate::{Flags, GivenServers};
 use crate::fault::Fault;
 use crate::folders::AppFolders;
+use crate::{Flags, GivenServers};
 
 /// The settings for a workspace, and whether it is trusted.
 pub struct WorkspaceSettings {

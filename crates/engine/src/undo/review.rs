@@ -71,7 +71,7 @@ impl Undo {
             if path.split('/').any(|part| part == ".git") {
                 continue;
             }
-            let Some(mut file) = self.review_path(path, &made)? else { continue };
+            let Some(mut file) = self.review_path(path, &made) else { continue };
             shown += file.before.as_ref().map_or(0, String::len);
             if shown > SHOWN_IN_ALL && file.before.take().is_some() {
                 file.hidden = Some("the run changed too much to show all of it");
@@ -82,12 +82,12 @@ impl Undo {
     }
 
     /// The review of one path; `None` if the run left it as it was, or if it is a folder.
-    fn review_path(&self, path: &str, made: &[&RecordedChange]) -> Result<Option<FileReview>, Error> {
-        let (Some(first), Some(last)) = (made.first(), made.last()) else { return Ok(None) };
+    fn review_path(&self, path: &str, made: &[&RecordedChange]) -> Option<FileReview> {
+        let (Some(first), Some(last)) = (made.first(), made.last()) else { return None };
         let (before, after) = (PathSnapshot::before(&first.change), PathSnapshot::after(&last.change));
         let is_folder = |side: Option<PathSnapshot>| side.is_none_or(|side| side.form.kind == FileKind::Folder);
         if (is_folder(before) && is_folder(after)) || (!first.change.lost && is_same(before.as_ref(), after.as_ref())) {
-            return Ok(None);
+            return None;
         }
         let now = self.workspace.locate(path).and_then(|inside| self.workspace.standing(&inside, LARGEST));
         // What cannot be read now (behind a link, without rights) is not as the run left it.
@@ -110,7 +110,7 @@ impl Undo {
             Some(Ok(text)) => (Some(text), None),
             Some(Err(why)) => (None, Some(why)),
         };
-        Ok(Some(FileReview { path: path.to_owned(), change, state, before, hidden }))
+        Some(FileReview { path: path.to_owned(), change, state, before, hidden })
     }
 
     /// The text of a file before the run, or why it cannot be shown.

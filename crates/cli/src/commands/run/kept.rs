@@ -25,7 +25,8 @@ impl KeptWorkbench {
         attendance: RunCallbacks,
     ) -> Result<&mut Workbench, CliError> {
         let flags = super::flags(args);
-        let WorkspaceSettings { effective, trust_state, ignored, .. } = WorkspaceSettings::load(folders, folder, &flags)?;
+        let WorkspaceSettings { effective, trust_state, ignored, .. } =
+            WorkspaceSettings::load(folders, folder, &flags)?;
         // What the tools and their rights depend on.
         let agents = (&args.agent, &args.usual_agent);
         let mut basis = format!("{} {flags:?} {agents:?} {effective:?} {trust_state:?} {ignored:?}", folder.display());
