@@ -128,9 +128,9 @@ fn hunks(diff: &str) -> Vec<DiffHunk> {
         } else if olds == 0 && news == 0 {
             if let Some(name) = line.strip_prefix("--- ") {
                 is_new = name == "/dev/null";
-                path = name.strip_prefix("a/").unwrap_or(name).to_owned();
+                name.strip_prefix("a/").unwrap_or(name).clone_into(&mut path);
             } else if let Some(name) = line.strip_prefix("+++ ").filter(|name| *name != "/dev/null") {
-                path = name.strip_prefix("b/").unwrap_or(name).to_owned();
+                name.strip_prefix("b/").unwrap_or(name).clone_into(&mut path);
             }
         } else if let Some(hunk) = found.last_mut() {
             let (mark, text) = line.split_at_checked(1).unwrap_or((" ", ""));

@@ -44,13 +44,12 @@ impl FolderServices {
     pub(crate) async fn get(&self, key: &ServiceKey) -> Result<Arc<FolderService>, Fault> {
         let mut open = self.open.lock().await;
         let known = open.iter().find(|known| known.key == *key).cloned();
-        let found = match known {
-            Some(known) => known,
-            None => {
-                let opened = Arc::new(Box::pin(self.begin(key)).await?);
-                open.push(Arc::clone(&opened));
-                opened
-            }
+        let found = if let Some(known) = known {
+            known
+        } else {
+            let opened = Arc::new(Box::pin(self.begin(key)).await?);
+            open.push(Arc::clone(&opened));
+            opened
         };
         close_unused(&mut open).await;
         Ok(found)

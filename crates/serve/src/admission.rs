@@ -234,12 +234,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_little_at_a_time_is_not() {
         let (mut stream, mut client) = connection().await;
-        let writing = tokio::spawn(async move { stream.write_all(&vec![0; MUCH]).await });
-        let mut piece = vec![0; 4 << 20];
-        for _ in 0..MUCH / piece.len() {
-            sleep(STALL / 2).await;
-            client.read_exact(&mut piece).await.unwrap();
-        }
-        writing.await.unwrap().unwrap();
+        let bytes = vec![0; MUCH];
+        let reading = async {
+            let mut piece = vec![0; 4 << 20];
+            for _ in 0..MUCH / piece.len() {
+                sleep(STALL / 2).await;
+                client.read_exact(&mut piece).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(stream.write_all(&bytes), reading);
+        written.unwrap();
     }
 }

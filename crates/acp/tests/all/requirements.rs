@@ -335,7 +335,7 @@ async fn sessions_are_listed_until_they_are_deleted_with_or_without_a_turn() {
     std::fs::create_dir(&empty).unwrap();
     assert_eq!(editor.call("session/list", json!({ "cwd": empty })).await.unwrap(), json!({ "sessions": [] }));
     assert_eq!(editor.call("session/delete", json!({ "sessionId": unused })).await.unwrap(), json!({}));
-    assert_eq!(listed(&mut editor, json!({})).await, [used.clone()]);
+    assert_eq!(listed(&mut editor, json!({})).await, std::slice::from_ref(&used));
     for id in [used.as_str(), used.as_str(), "never-created"] {
         assert_eq!(editor.call("session/delete", json!({ "sessionId": id })).await.unwrap(), json!({}));
     }

@@ -102,12 +102,12 @@ async fn who_begins_to_watch_late_is_told_the_numbers_of_the_journal() {
     std::fs::write(world.workspace().join("notes.txt"), "under the mat\n").unwrap();
     let watch = Arc::new(LateWatcher::default());
     let woken = Arc::clone(&watch);
-    let model = ScriptedModel::from_fn("scripted/test", move |prompt| match turn(prompt) {
-        0 => calls(&[("read_file", json!({ "path": "notes.txt" }))]),
-        _ => {
-            woken.is_awake.store(true, Ordering::Relaxed);
-            says("under the mat")
+    let model = ScriptedModel::from_fn("scripted/test", move |prompt| {
+        if turn(prompt) == 0 {
+            return calls(&[("read_file", json!({ "path": "notes.txt" }))]);
         }
+        woken.is_awake.store(true, Ordering::Relaxed);
+        says("under the mat")
     });
     let options = EngineOptions { watch: watch.clone(), ..EngineOptions::default() };
     let engine = world.engine_with(Arc::new(model), options);

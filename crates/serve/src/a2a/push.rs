@@ -113,7 +113,7 @@ pub(super) async fn create(state: &Arc<A2aState>, mut config: PushConfig) -> A2a
         return Err(A2aFailure::params(format!("at most {MOST} servers are told about a task")));
     }
     if config.id.is_empty() {
-        let free = (1..).map(|n: u32| format!("push-{n}")).find(|id| others.iter().all(|push| push.config.id != *id));
+        let free = (1..=MOST).map(|n| format!("push-{n}")).find(|id| others.iter().all(|push| push.config.id != *id));
         config.id = free.unwrap_or_default();
     }
     let meant = PushRequest { task_id: config.task_id.clone(), id: config.id.clone() };

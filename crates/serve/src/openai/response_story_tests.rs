@@ -86,7 +86,9 @@ fn an_answer_is_told_while_it_is_written_with_the_numbers_it_will_have() {
         at(5, ends(Status::Done, ANSWER)),
     ];
     let mut read = story();
-    moments.iter().for_each(|moment| read.take(moment));
+    for moment in &moments {
+        read.take(moment);
+    }
     let read = read.drain();
     for end in 0..ANSWER.len() {
         let mut live = story();
