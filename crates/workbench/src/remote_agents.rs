@@ -6,18 +6,18 @@ use updraft_engine::Agent;
 use updraft_tools::{AgentToken, RemoteAgentConfig};
 
 use crate::agents;
-use crate::fault::Fault;
 use crate::folders::{self, AppFolders};
 use crate::settings::WorkspaceSettings;
 
-/// The agents of a workspace that work on other servers. One whose token is not set is asked without, and says so.
+/// The agents of a workspace that work on other servers. One whose token is not set is asked without, and says so. Files that
+/// cannot be read are a fault of new runs, which say so; a stored run goes on without them.
 pub(crate) fn of(
     folders: &AppFolders,
     workspace: &Path,
     settings: &WorkspaceSettings,
     certificates: &[u8],
-) -> Result<Vec<RemoteAgentConfig>, Fault> {
-    let (agents, _) = agents::load(folders, workspace, settings)?;
+) -> Vec<RemoteAgentConfig> {
+    let Ok((agents, _)) = agents::load(folders, workspace, settings) else { return Vec::new() };
     let config = |agent: &Agent| {
         let remote = agent.remote.as_ref()?;
         let token = remote.token_env.as_deref().and_then(folders::set).map(|token| AgentToken::new(&token));
@@ -30,5 +30,5 @@ pub(crate) fn of(
             certificates: certificates.to_vec(),
         })
     };
-    Ok(agents.iter().filter_map(config).collect())
+    agents.iter().filter_map(config).collect()
 }

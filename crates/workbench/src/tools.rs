@@ -52,7 +52,7 @@ pub(crate) async fn registry(
         ..settings.effective.web.web()?
     };
     let index = Arc::new(knowledge::index(folders, workspace, settings));
-    let remote = remote_agents::of(folders, workspace, settings, &web.certificates)?;
+    let remote = remote_agents::of(folders, workspace, settings, &web.certificates);
     let mut registry = Registry::standard(&limits)
         .with_documents(&limits, documents)
         .with_commands(confinement.clone())
