@@ -33,6 +33,9 @@ const KEYS: u64 = 24 * 60 * 60 * 1000;
 const FIRST_RETRY: u64 = 50;
 const RETRY_INTERVAL: u64 = 1000;
 const RETRIES: u64 = 1_000_000_000;
+/// How long Restate waits for an answer before it tries again, in milliseconds, in two parts: handlers take milliseconds, but
+/// if the network is cut, nobody says that no answer will come. By its own settings it waits for eleven minutes.
+const SILENCE: u64 = 20_000;
 
 /// What the handlers need.
 pub(crate) struct Endpoint {
@@ -63,7 +66,7 @@ async fn discover(State(endpoint): State<Arc<Endpoint>>) -> Response {
         json!({
             "name": name, "ty": kind, "handlers": handlers, "idempotencyRetention": KEYS, "journalRetention": 0,
             "retryPolicyInitialInterval": FIRST_RETRY, "retryPolicyMaxInterval": RETRY_INTERVAL,
-            "retryPolicyMaxAttempts": RETRIES,
+            "retryPolicyMaxAttempts": RETRIES, "inactivityTimeout": SILENCE, "abortTimeout": SILENCE,
         })
     };
     let handler = |name: &str, kind: &str| json!({ "name": name, "ty": kind });

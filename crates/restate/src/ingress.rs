@@ -1,5 +1,7 @@
 //! Calls handlers through Restate's ingress, and registers the worker at its admin address.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -10,8 +12,11 @@ use tokio_util::sync::CancellationToken;
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait: a node that is back is used soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// How long one attempt may take. Handlers take milliseconds, but may have to wait for their turn.
-const ATTEMPT: Duration = Duration::from_secs(30);
+/// How long one attempt may take. Handlers take milliseconds, but may have to wait for their turn; whoever asks again with
+/// the same key waits for the same turn. A node that is cut off answers nothing, and another may be asked then.
+const ATTEMPT: Duration = Duration::from_secs(10);
+/// How long it may take until a node accepts a connection.
+const CONNECT: Duration = Duration::from_secs(2);
 
 /// How long an attempt may take when the process is stopping.
 const LAST_ATTEMPT: Duration = Duration::from_secs(3);
@@ -40,11 +45,16 @@ pub enum CallFault {
     Unreadable(String),
 }
 
-/// A client of one Restate server. Cheap to clone.
+/// A client of one Restate server, or of the nodes of a cluster. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Ingress {
     client: reqwest::Client,
+    /// As it was given: one address, or several with commas between them.
     url: String,
+    /// Never empty.
+    nodes: Arc<[String]>,
+    /// Which node is asked; the next one if it cannot be reached.
+    asked: Arc<AtomicUsize>,
     stop: CancellationToken,
 }
 
@@ -62,9 +72,11 @@ impl Ingress {
     pub(crate) fn new(url: &str, stop: CancellationToken) -> Result<Self, CallFault> {
         // Fails if another provider was chosen before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().timeout(ATTEMPT).tcp_nodelay(true).build();
+        let client = reqwest::Client::builder().no_proxy().timeout(ATTEMPT).connect_timeout(CONNECT);
+        let client = client.tcp_nodelay(true).build();
         let client = client.map_err(|error| unreachable_at(url, &error))?;
-        Ok(Self { client, url: url.trim_end_matches('/').to_owned(), stop })
+        let nodes = nodes_of(url).map(ToOwned::to_owned).collect();
+        Ok(Self { client, url: url.to_owned(), nodes, asked: Arc::default(), stop })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -78,17 +90,16 @@ impl Ingress {
         body: &impl Serialize,
     ) -> Result<T, CallFault> {
         let CallTarget { service, key, handler, idempotency } = target;
-        let url = format!("{}/{service}/{key}/{handler}", self.url);
+        let path = format!("/{service}/{key}/{handler}");
         let body = serde_json::to_vec(body).map_err(|error| CallFault::Unreadable(error.to_string()))?;
-        let reply = self.post(&url, body, idempotency, None).await?;
+        let reply = self.post(&path, body, idempotency, None).await?;
         serde_json::from_slice(&reply).map_err(|error| CallFault::Unreadable(error.to_string()))
     }
 
     /// Registers a worker at the admin address, so that Restate finds its handlers.
     pub(crate) async fn register(&self, worker: &str, patience: Duration) -> Result<(), CallFault> {
         let body = serde_json::json!({ "uri": worker, "use_http_11": true, "force": true });
-        let url = format!("{}/deployments", self.url);
-        self.post(&url, body.to_string().into_bytes(), None, Some(patience)).await.map(drop)
+        self.post("/deployments", body.to_string().into_bytes(), None, Some(patience)).await.map(drop)
     }
 
     /// Returns some time after the process was told to stop.
@@ -99,7 +110,7 @@ impl Ingress {
 
     async fn post(
         &self,
-        url: &str,
+        path: &str,
         body: Vec<u8>,
         idempotency: Option<&str>,
         patience: Option<Duration>,
@@ -107,7 +118,9 @@ impl Ingress {
         let begun = tokio::time::Instant::now();
         let mut wait = FIRST_WAIT;
         loop {
-            let mut request = self.client.post(url).header("content-type", "application/json").body(body.clone());
+            let asked = self.asked.load(Ordering::Relaxed);
+            let url = format!("{}{path}", self.nodes[asked % self.nodes.len()]);
+            let mut request = self.client.post(&url).header("content-type", "application/json").body(body.clone());
             if let Some(key) = idempotency {
                 request = request.header("idempotency-key", key);
             }
@@ -121,6 +134,9 @@ impl Ingress {
                 Err(other) => return Err(other),
             };
             tracing::debug!(url, why, "Restate was not reached");
+            // Unless another request has found out already.
+            let next = asked.wrapping_add(1);
+            let _ = self.asked.compare_exchange(asked, next, Ordering::Relaxed, Ordering::Relaxed);
             let is_late = patience.is_some_and(|patience| begun.elapsed() >= patience);
             if is_late || self.stop.is_cancelled() {
                 return Err(CallFault::Unreachable { url: self.url.clone(), why });
@@ -132,6 +148,11 @@ impl Ingress {
             wait = (wait * 2).min(LONGEST_WAIT);
         }
     }
+}
+
+/// The addresses of a cluster's nodes: written with commas between them.
+pub fn nodes_of(urls: &str) -> impl Iterator<Item = &str> {
+    urls.split(',').map(|url| url.trim().trim_end_matches('/'))
 }
 
 fn unreachable_since_stopping() -> CallFault {
@@ -157,4 +178,36 @@ async fn attempt(request: reqwest::RequestBuilder) -> Result<Vec<u8>, CallFault>
 
 fn unreachable_at(url: &str, error: &reqwest::Error) -> CallFault {
     CallFault::Unreachable { url: url.to_owned(), why: updraft_run::error_chain(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn another_node_is_asked_when_one_is_away() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let there = listener.local_addr().unwrap();
+        let away = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let mut answers = tokio::task::JoinSet::new();
+        answers.spawn(async move {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await.unwrap();
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\nconnection: close\r\n\r\n7";
+                stream.write_all(answer).await.unwrap();
+            }
+        });
+        let ingress = Ingress::new(&format!("http://{away}/, http://{there}"), CancellationToken::new()).unwrap();
+        for _ in 0..2 {
+            let target = CallTarget { service: "Runs.w1", key: "r1", handler: "head", idempotency: None };
+            let head: u32 = ingress.call(target, &serde_json::Value::Null).await.unwrap();
+            assert_eq!(head, 7);
+        }
+        assert_eq!(ingress.asked.load(Ordering::Relaxed), 1, "the second call goes where the first was answered");
+    }
 }

@@ -25,6 +25,6 @@ mod service_names;
 mod wire;
 
 pub use hands::{WakeFuture, Waker};
-pub use ingress::CallFault;
+pub use ingress::{CallFault, nodes_of};
 pub use restate_home::{RestateHome, RestateOptions};
 pub use service_names::ServiceNames;

@@ -1,5 +1,6 @@
 //! Restate as the home of runs: a worker's side of it.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +43,8 @@ pub struct RestateHome {
     hands: Arc<Hands>,
     /// Numbers the requests, so that each has a key of its own.
     requests: AtomicU64,
+    /// Tells this process from others that attach to the same runs.
+    process: u64,
     /// Serves the handlers.
     _serving: JoinSet<()>,
 }
@@ -61,7 +64,8 @@ impl RestateHome {
         let mut serving = JoinSet::new();
         serving.spawn(endpoint::serve(listener, Arc::new(endpoint)));
         Ingress::new(&admin, stop)?.register(&own, PATIENCE).await?;
-        Ok(Self { ingress, log, hands, requests: AtomicU64::new(0), _serving: serving })
+        let process = RandomState::new().build_hasher().finish();
+        Ok(Self { ingress, log, hands, requests: AtomicU64::new(0), process, _serving: serving })
     }
 
     /// Says how a run is driven again for which something is handed over and that nobody drives.
@@ -106,10 +110,9 @@ impl RunHome for RestateHome {
         Box::pin(async move {
             // Before anything can be handed over to the new epoch.
             let handed = self.hands.drive(run);
-            let service = self.log.names.runs();
-            let target = CallTarget { service: &service, key: run.as_str(), handler: "attach", idempotency: None };
-            let head: ObjectHead =
-                self.ingress.call(target, &Value::Null).await.map_err(|fault| engine_error(run, &fault))?;
+            // With a key: an attempt that nobody waits for any more must not take the run away from the one after it.
+            let key = format!("attach-{:x}-{}", self.process, self.requests.fetch_add(1, Ordering::Relaxed));
+            let head: ObjectHead = self.call(run, "attach", &key, &Value::Null).await?;
             Ok(HomeAttachment { epoch: head.epoch, records: head.records, handed })
         })
     }

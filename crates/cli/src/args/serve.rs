@@ -62,10 +62,10 @@ pub(crate) struct EngineFlags {
     /// Where runs are kept: in the journal here, or by a Restate server with this process as its worker
     #[arg(long, value_enum, default_value_t = EngineWord::Embedded)]
     pub(crate) engine: EngineWord,
-    /// The ingress of the Restate server
+    /// The ingress of the Restate server; of a cluster, those of several nodes with commas between them
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) restate: String,
-    /// The admin address of the Restate server
+    /// The admin address of the Restate server, or several
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9070")]
     pub(crate) restate_admin: String,
     /// The address at which Restate calls this worker; it must stay the same

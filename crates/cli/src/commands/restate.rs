@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use updraft_restate::{RestateHome, RestateOptions, ServiceNames, Waker};
+use updraft_restate::{RestateHome, RestateOptions, ServiceNames, Waker, nodes_of};
 use updraft_workbench::UpdraftService;
 
 use crate::args::EngineFlags;
@@ -20,7 +20,7 @@ pub(super) async fn start(
     stop: &CancellationToken,
 ) -> Result<Arc<RestateHome>, CliError> {
     let EngineFlags { restate, restate_admin, worker_listen, worker_name, .. } = flags;
-    for url in [restate, restate_admin] {
+    for url in nodes_of(restate).chain(nodes_of(restate_admin)) {
         if !is_on_this_machine(url) {
             return Err(beyond(url));
         }
