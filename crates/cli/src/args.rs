@@ -9,6 +9,7 @@ use crate::time_format;
 
 mod acp;
 mod confine;
+mod doctor;
 mod files;
 mod json;
 mod knowledge;
@@ -30,6 +31,7 @@ mod undo;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use confine::{BoundsFlags, ConfineFlags};
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use files::{EdgeNames, ExportArgs, ExportFormat, ImportArgs};
 pub(crate) use json::{JsonArgs, JsonCommand};
 pub(crate) use knowledge::{IngestArgs, SearchArgs};
@@ -232,7 +234,8 @@ pub(crate) enum CliCommand {
     /// Show the settings
     Config(ConfigArgs),
     /// Check what works here and what does not, with advice
-    Doctor(WorkspaceFlags),
+    #[command(after_help = "Example:\n  updraft doctor --restate http://10.0.0.1:8080,http://10.0.0.2:8080")]
+    Doctor(DoctorArgs),
     /// Print a completion script
     #[command(after_help = "Example:\n  updraft completions bash > ~/.local/share/bash-completion/completions/updraft")]
     Completions(CompletionsArgs),

@@ -24,7 +24,7 @@ const LONGEST: usize = 64 << 20;
 const INVOCATION: &str = "application/vnd.restate.invocation.v";
 const VERSIONS: [u32; 2] = [5, 6];
 /// A description of the handlers, in the version that we write.
-const MANIFEST: &str = "application/vnd.restate.endpointmanifest.v4+json";
+pub(crate) const MANIFEST: &str = "application/vnd.restate.endpointmanifest.v4+json";
 /// How long Restate remembers the key of a request.
 const KEYS: u64 = 24 * 60 * 60 * 1000;
 

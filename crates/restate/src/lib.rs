@@ -12,10 +12,13 @@
 //! | one invocation, and its bytes | `invocation.rs`, `wire.rs` |
 //! | the HTTP server and client | `endpoint.rs`, `ingress.rs` |
 //! | reading a run back | `run_log.rs` |
+//! | what operators are told | `inspection.rs`, `callback_probe.rs` |
 
+mod callback_probe;
 mod endpoint;
 mod hands;
 mod ingress;
+mod inspection;
 mod invocation;
 mod messages;
 mod restate_home;
@@ -24,7 +27,9 @@ mod runs_object;
 mod service_names;
 mod wire;
 
+pub use callback_probe::CallbackFinding;
 pub use hands::{WakeFuture, Waker};
 pub use ingress::{CallFault, nodes_of};
+pub use inspection::{AdminFinding, RegisteredWorker, ServerInspection, WaitingRequests, inspect};
 pub use restate_home::{RestateHome, RestateOptions};
 pub use service_names::ServiceNames;

@@ -1,17 +1,25 @@
 //! `updraft doctor`: what works here, what doesn't, and what to do about it.
 
+mod restate;
+
 use updraft_workbench::doctor::{self, CheckStatus, DoctorCheck};
 
-use crate::args::WorkspaceFlags;
+use crate::args::DoctorArgs;
 use crate::fault::{CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
 use crate::runtime;
 
-pub(crate) fn run(folders: &AppFolders, args: &WorkspaceFlags) -> CliResult {
-    let workspace = folders::workspace(args.workspace.as_deref());
-    let checks = runtime::block_on(async { Ok(doctor::examine(folders, workspace.as_deref(), None).await) })?;
-    print(&checks, args.json);
+pub(crate) fn run(folders: &AppFolders, args: &DoctorArgs) -> CliResult {
+    let workspace = folders::workspace(args.place.workspace.as_deref());
+    let checks = runtime::block_on(async {
+        let mut checks = doctor::examine(folders, workspace.as_deref(), None).await;
+        if let Some(ingress) = &args.restate {
+            checks.extend(restate::checks(ingress, args.restate_admin.as_deref()).await);
+        }
+        Ok(checks)
+    })?;
+    print(&checks, args.place.json);
     let has_failed = checks.iter().any(|check| check.status == CheckStatus::Fail);
     Ok(if has_failed { CliExitCode::Failed } else { CliExitCode::Done })
 }
