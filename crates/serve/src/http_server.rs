@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,7 @@ use crate::openai::{self, OpenAiState};
 use crate::page::{self, PageAccess, PageAddress};
 use crate::tls::TlsIdentity;
 use crate::token::ServeToken;
+use crate::unread_body::close_unread;
 use crate::users::UserFile;
 use crate::webhooks::Webhooks;
 
@@ -76,6 +77,7 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
         }
         None => Router::new().route_service("/mcp", service).layer(guard),
     };
+    let router = router.layer(from_fn(close_unread));
     let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
     let serving = axum::serve(WaitingListener::of(listener, tls), visitors)
         .with_graceful_shutdown(stop.clone().cancelled_owned());

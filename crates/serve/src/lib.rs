@@ -18,6 +18,7 @@
 //! | `page.rs` and `page/` | the web page |
 //! | `api.rs` and `api/` | the HTTP API |
 //! | `webhooks.rs` | other servers that are told about runs |
+//! | `unread_body.rs` | connections of requests that were answered before they were read |
 //! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
@@ -35,6 +36,7 @@ mod priority;
 mod process_figures;
 mod tls;
 mod token;
+mod unread_body;
 mod users;
 mod waiting_room;
 mod webhooks;

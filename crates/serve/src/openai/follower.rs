@@ -20,16 +20,41 @@ pub(crate) struct RunFollower {
     runs: LiveRuns,
     /// It follows the journal as long as somebody has its receiver.
     feed: Arc<RunFeed>,
-    positions: watch::Receiver<u64>,
+    news: JournalNews,
     reader: Option<MomentReader>,
     /// Says that something was written; absent if nobody wants to know before it is in the journal.
     live: Option<broadcast::Receiver<LiveText>>,
     /// How much was written when that was last told, and until when it is not looked at again.
     heard: usize,
     rests: Instant,
-    /// Whether the journal may have more than was read.
-    has_news: bool,
     stop: CancellationToken,
+}
+
+/// Whether the journal may have more of a run than was read.
+struct JournalNews {
+    positions: watch::Receiver<u64>,
+    is_new: bool,
+}
+
+impl JournalNews {
+    /// Whether there may be news, once: whoever is told reads the journal, and what is written meanwhile is news again.
+    fn take(&mut self) -> Result<bool, Fault> {
+        let position = self.positions.borrow_and_update();
+        if *position == u64::MAX {
+            return Err(gone());
+        }
+        // It may have changed since it was last waited for.
+        let is_new = position.has_changed() || self.is_new;
+        self.is_new = false;
+        Ok(is_new)
+    }
+
+    /// Waits for more.
+    async fn wait(&mut self) -> Result<(), Fault> {
+        self.positions.changed().await.map_err(|_| gone())?;
+        self.is_new = true;
+        Ok(())
+    }
 }
 
 impl RunFollower {
@@ -38,7 +63,8 @@ impl RunFollower {
         let (feed, positions) = runs.watched_feed(run.as_str())?;
         let reader = Some(MomentReader::new(run.clone()));
         let (live, heard, rests) = (None, 0, Instant::now());
-        Ok(Self { runs: runs.clone(), feed, positions, reader, live, heard, rests, has_news: true, stop })
+        let news = JournalNews { positions, is_new: true };
+        Ok(Self { runs: runs.clone(), feed, news, reader, live, heard, rests, stop })
     }
 
     /// The same, and what a model is writing is told if it is probably the answer.
@@ -64,12 +90,7 @@ impl RunFollower {
     pub(crate) async fn next(&mut self) -> Result<FollowerNews, Fault> {
         let heartbeat = Instant::now() + HEARTBEAT;
         loop {
-            // What is written while this reads changes the position again.
-            let position = *self.positions.borrow_and_update();
-            if position == u64::MAX {
-                return Err(gone());
-            }
-            let moments = if std::mem::take(&mut self.has_news) { self.read().await? } else { Vec::new() };
+            let moments = if self.news.take()? { self.read().await? } else { Vec::new() };
             if !moments.is_empty() {
                 self.heard = 0;
                 return Ok(FollowerNews::Moments(moments));
@@ -80,10 +101,7 @@ impl RunFollower {
             let is_written = self.reader.as_ref().is_some_and(|reader| reader.draft().is_some());
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(FollowerNews::ServerStops),
-                changed = self.positions.changed() => {
-                    changed.map_err(|_| gone())?;
-                    self.has_news = true;
-                }
+                waited = self.news.wait() => waited?,
                 () = more(&mut self.live, self.rests), if is_written => self.rests = Instant::now() + PAUSE,
                 () = tokio::time::sleep_until(heartbeat) => return Ok(FollowerNews::Silence),
             }
@@ -114,7 +132,8 @@ impl RunFollower {
             for moment in &moments {
                 take(moment);
             }
-            if moments.last().is_some_and(|last| last.position > position && is_rest(&last.moment)) {
+            let last = moments.iter().rfind(|moment| !matches!(moment.moment, RunMoment::Progress(_)));
+            if last.is_some_and(|last| last.position > position && is_rest(&last.moment)) {
                 return Ok(());
             }
         }
@@ -183,5 +202,25 @@ impl Drop for ClientGuard {
         if self.is_armed {
             self.runs.abandon(&self.run, "the client that asked went away");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_written_while_a_client_is_told_is_news() {
+        let (written, positions) = watch::channel(0);
+        let mut news = JournalNews { positions, is_new: true };
+        assert!(news.take().unwrap() && !news.take().unwrap());
+        // The run ends after the journal was read, and before it is looked at again.
+        written.send(7).unwrap();
+        assert!(news.take().unwrap() && !news.take().unwrap());
+        written.send(8).unwrap();
+        news.wait().await.unwrap();
+        assert!(news.take().unwrap() && !news.take().unwrap());
+        written.send(u64::MAX).unwrap();
+        assert!(news.take().is_err());
     }
 }
