@@ -6,6 +6,7 @@ mod dialects;
 mod expand;
 mod fault;
 mod json_comments;
+mod keys;
 mod package_runner;
 mod revision;
 mod secret;
@@ -23,6 +24,7 @@ use url::Url;
 
 pub use expand::Lookup;
 pub use fault::ConfigFault;
+pub use keys::known_key_in;
 pub use package_runner::{fetching, program_of};
 pub use revision::Revision;
 pub use secret::Secret;

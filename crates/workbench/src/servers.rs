@@ -3,6 +3,7 @@
 
 mod not_in_workspace;
 mod program;
+mod server_list;
 pub mod slow_start;
 mod sources;
 mod tokens;
@@ -16,7 +17,8 @@ use std::time::Duration;
 
 use updraft_journal::hash_of;
 use updraft_mcp::config::{
-    ConfigFault as Wrong, ConfigFormat, ServerConfig, ServerFile as Theirs, TransportConfig, fetching, read_theirs,
+    ConfigFault as Wrong, ConfigFormat, ServerConfig, ServerFile as Theirs, TransportConfig, WrittenServer, fetching,
+    read_theirs,
 };
 use updraft_mcp::{McpHost, ProxySettings, Servers};
 use updraft_run::ApprovalMode;
@@ -28,6 +30,7 @@ use crate::settings::WorkspaceSettings;
 use crate::{Tell, confinement, dropins, tools, untrusted};
 
 pub(crate) use program::program_files;
+pub use server_list::ServerListFile;
 use sources::ServerSource;
 pub use sources::{Variables, is_list, of_workspace};
 pub use tokens::SecretFiles;
@@ -227,6 +230,19 @@ pub fn forget_fetched(folders: &AppFolders, name: &str) {
 /// The format of a file of servers, by its extension.
 pub fn format_of(file: &Path) -> ConfigFormat {
     if file.extension().is_some_and(|ending| ending == "toml") { ConfigFormat::Toml } else { ConfigFormat::Json }
+}
+
+/// The variables that a server needs and that are not set.
+pub fn unset_variables(server: &WrittenServer) -> Vec<String> {
+    let asked = std::cell::RefCell::new(Vec::new());
+    let server = WrittenServer { env_file: None, ..server.clone() };
+    let _ = server.mean("x", &|name| {
+        if folders::env(name).is_none() && !["workspaceFolder", "userHome"].contains(&name) {
+            asked.borrow_mut().push(name.to_owned());
+        }
+        Some("x".to_owned())
+    });
+    asked.into_inner()
 }
 
 /// The servers in a file, unchanged.

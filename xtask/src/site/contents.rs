@@ -22,6 +22,7 @@ pub(crate) const CONTENTS: &[ContentsGroup] = &[
             ("README.md", "What Updraft is"),
             ("docs/start.md", "Getting started"),
             ("docs/install.md", "Install"),
+            ("docs/import.md", "Coming from another agent"),
             ("docs/models.md", "Models"),
             ("docs/models-small.md", "Small models"),
             ("docs/terminal.md", "What you see"),

@@ -5,9 +5,6 @@ mod login;
 mod resources;
 mod serve;
 mod trust;
-mod user_file;
-
-pub(crate) use user_file::UserServerFile;
 
 use std::fmt::Write as _;
 use std::sync::Arc;

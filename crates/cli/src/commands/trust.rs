@@ -83,7 +83,8 @@ fn servers_of(workspace: &Path) -> Vec<String> {
     lines
 }
 
-fn reached(server: &WrittenServer) -> String {
+/// What is started, or the address.
+pub(super) fn reached(server: &WrittenServer) -> String {
     match (&server.command, &server.url) {
         (Some(command), _) => std::iter::once(command).chain(&server.args).cloned().collect::<Vec<_>>().join(" "),
         (None, Some(url)) => url.clone(),
@@ -92,7 +93,7 @@ fn reached(server: &WrittenServer) -> String {
 }
 
 /// What a server gets beyond the default sandbox.
-fn given(server: &WrittenServer) -> Option<String> {
+pub(super) fn given(server: &WrittenServer) -> Option<String> {
     let mut parts = Vec::new();
     let mut add = |what: &str, names: Vec<String>| {
         if !names.is_empty() {

@@ -10,11 +10,10 @@ use updraft_engine::read_yaml;
 use updraft_mcp::config::WrittenServer;
 use updraft_run::StepId;
 
-use crate::commands::mcp::UserServerFile;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::out;
-use crate::servers::own_file;
+use crate::servers::{ServerListFile, own_file};
 
 /// The servers whose tools are built in here, as groups of the same names.
 const BUILT_IN: [&str; 3] = ["browser", "rag", "sandbox"];
@@ -43,7 +42,8 @@ impl Project {
         let folder = folder.canonicalize().map_err(|error| CliError::file("open", folder, &error))?;
         let Some(agents) = config(&folder, "agent_config.yaml")? else {
             return Err(CliError::usage(format!("there is no `agent_config.yaml` in `{}`", folder.display()))
-                .hint("a file that `updraft export` wrote is imported by its own name"));
+                .hint("a file that `updraft export` wrote is imported by its own name")
+                .hint("`updraft import --workspace DIR` takes over what other coding agents have in a folder"));
         };
         let models = config(&folder, "models.json")?.unwrap_or_default();
         let profiles = config(&folder, "profiles.yaml")?.unwrap_or_default();
@@ -137,7 +137,7 @@ impl Project {
 
     fn write_servers(&self, app: &AppFolders) -> Result<(), CliError> {
         let file = own_file(app);
-        let mut own = UserServerFile::read(&file)?;
+        let mut own = ServerListFile::read(&file)?;
         let mut taken = Vec::new();
         for (name, entry) in &self.servers {
             if BUILT_IN.contains(&name.as_str()) {

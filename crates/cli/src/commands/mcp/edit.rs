@@ -5,12 +5,11 @@ use std::path::Path;
 
 use updraft_mcp::config::{ConfigFault as Wrong, ServerFile as Theirs, WrittenGrants, WrittenServer};
 
-use super::user_file::UserServerFile;
 use crate::args::McpAdd;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::folders::{self, AppFolders};
+use crate::folders::AppFolders;
 use crate::out;
-use crate::servers::{SecretFiles, cut_off, forget_fetched, own_file, written_in};
+use crate::servers::{SecretFiles, ServerListFile, cut_off, forget_fetched, own_file, unset_variables, written_in};
 
 pub(super) fn add(folders: &AppFolders, args: McpAdd) -> CliResult {
     let mut words = args.command.into_iter();
@@ -33,7 +32,7 @@ pub(super) fn add(folders: &AppFolders, args: McpAdd) -> CliResult {
         CliError::usage(format!("`{field}`: {what}")).hint("`updraft mcp add --help` shows examples")
     })?;
     let file = own_file(folders);
-    let mut own = UserServerFile::read(&file)?;
+    let mut own = ServerListFile::read(&file)?;
     if own.has(&args.name) {
         return Err(CliError::usage(format!("there is already a server named `{}`", args.name))
             .hint(format!("`updraft mcp remove {}` first", args.name)));
@@ -55,7 +54,7 @@ pub(super) fn add(folders: &AppFolders, args: McpAdd) -> CliResult {
 
 pub(super) fn remove(folders: &AppFolders, name: &str) -> CliResult {
     let file = own_file(folders);
-    let mut own = UserServerFile::read(&file)?;
+    let mut own = ServerListFile::read(&file)?;
     if !own.remove(name) {
         return Err(CliError::usage(format!("there is no server named `{name}` in {}", file.display()))
             .hint("`updraft mcp list` says where each is configured"));
@@ -74,9 +73,9 @@ pub(super) fn import(folders: &AppFolders, from: &Path) -> CliResult {
         return Err(CliError::usage(format!("there is no file `{}`", from.display())));
     }
     let file = own_file(folders);
-    let mut own = UserServerFile::read(&file)?;
+    let mut own = ServerListFile::read(&file)?;
     let Theirs { servers: found, mut faults, left: strange } = written_in(from)?;
-    let found = found.into_iter().map(|(name, server)| (name, without_inputs(server)));
+    let found = found.into_iter().map(|(name, server)| (name, server.without_inputs()));
     let (found, unfit): (Vec<_>, Vec<_>) = found.partition(|(name, server)| server.fault(name).is_none());
     for (name, server) in unfit {
         let (field, what) = server.fault(&name).unwrap_or_default();
@@ -94,7 +93,11 @@ pub(super) fn import(folders: &AppFolders, from: &Path) -> CliResult {
             left.push(name);
             continue;
         }
-        asks.extend(variables(&server));
+        let (server, keys) = server.without_keys(&name);
+        if !keys.is_empty() {
+            out::note(&format!("`{name}`: its keys are not copied; they are read from {}", keys.join(", ")));
+        }
+        asks.extend(unset_variables(&server));
         if let Some(other) = &server.env_file {
             out::note(&format!("`{name}`: its `envFile` {other} is not read; write its variables into `env`"));
         }
@@ -123,37 +126,6 @@ pub(super) fn import(folders: &AppFolders, from: &Path) -> CliResult {
 
 fn named(names: &[String]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
-}
-
-/// Turns what an editor would ask its user for into a variable: `${input:api-key}` becomes `${API_KEY}`.
-fn without_inputs(mut server: WrittenServer) -> WrittenServer {
-    let change = |text: &mut String| {
-        while let Some(at) = text.find("${input:") {
-            let Some(length) = text[at..].find('}') else { return };
-            let name = text[at + 8..at + length].to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-            text.replace_range(at..=at + length, &format!("${{{name}}}"));
-        }
-    };
-    server.args.iter_mut().for_each(change);
-    server.env.values_mut().for_each(change);
-    server.headers.values_mut().for_each(change);
-    server.url.iter_mut().for_each(change);
-    let login = server.oauth.iter_mut();
-    login.flat_map(|login| login.client_id.iter_mut().chain(&mut login.client_secret)).for_each(change);
-    server
-}
-
-/// The variables that a server needs and that are not set.
-fn variables(server: &WrittenServer) -> Vec<String> {
-    let asked = std::cell::RefCell::new(Vec::new());
-    let server = WrittenServer { env_file: None, ..server.clone() };
-    let _ = server.mean("x", &|name| {
-        if folders::env(name).is_none() && !["workspaceFolder", "userHome"].contains(&name) {
-            asked.borrow_mut().push(name.to_owned());
-        }
-        Some("x".to_owned())
-    });
-    asked.into_inner()
 }
 
 fn pairs(list: &[String], between: char, form: &str) -> Result<BTreeMap<String, String>, CliError> {

@@ -1,43 +1,52 @@
-//! The user's own file of servers. Changes touch one entry; unknown or unreadable parts stay as they are.
+//! A file that names MCP servers, to be changed: the user's own, or a workspace's. Changes touch one entry; unknown or unreadable parts
+//! stay as they are.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use updraft_mcp::config::{ConfigFormat, WrittenServer, document};
 
-use crate::fault::CliError;
-use crate::folders;
+use crate::fault::Fault;
+use crate::{folders, untrusted};
 
 /// The name of the table in a new file.
 const TABLE: &str = "mcpServers";
 
-pub(crate) struct UserServerFile(Value);
+/// The file's content.
+pub struct ServerListFile(Value);
 
-impl UserServerFile {
+impl ServerListFile {
     /// Reads the file; a missing file has no servers.
-    pub(crate) fn read(file: &Path) -> Result<Self, CliError> {
-        let text = match std::fs::read_to_string(file) {
+    pub fn read(file: &Path) -> Result<Self, Fault> {
+        let text = match untrusted::read_text(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self(json!({ TABLE: {} }))),
-            Err(error) => return Err(CliError::file("read", file, &error)),
+            Err(error) => return Err(Fault::file("read", file, &error)),
         };
         let whole = document(&text, ConfigFormat::Json);
-        let whole = whole.map_err(|why| CliError::config(format!("{}: {why}", file.display())))?;
+        let whole = whole.map_err(|why| Fault::config(format!("{}: {why}", file.display())))?;
         if !whole.is_object() && !whole.is_array() {
-            return Err(CliError::config(format!("{}: expected `{TABLE}` or a list of servers", file.display())));
+            return Err(Fault::config(format!("{}: expected `{TABLE}` or a list of servers", file.display())));
         }
         Ok(Self(whole))
     }
 
-    pub(crate) fn has(&self, name: &str) -> bool {
-        match self.table() {
-            Some(Value::Object(table)) => table.contains_key(name),
-            Some(Value::Array(list)) => list.iter().any(|entry| entry["name"] == name),
-            _ => false,
+    /// Whether it has a server of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.entry(name).is_some()
+    }
+
+    /// The entry of a server.
+    pub fn entry(&self, name: &str) -> Option<&Value> {
+        match self.table()? {
+            Value::Object(table) => table.get(name),
+            Value::Array(list) => list.iter().find(|entry| entry["name"] == name),
+            _ => None,
         }
     }
 
-    pub(crate) fn insert(&mut self, name: &str, server: &WrittenServer) {
+    /// Adds a server, or replaces the one of this name.
+    pub fn insert(&mut self, name: &str, server: &WrittenServer) {
         let mut entry = serde_json::to_value(server).unwrap_or_default();
         match self.table_mut() {
             Some(Value::Object(table)) => {
@@ -52,7 +61,7 @@ impl UserServerFile {
     }
 
     /// Removes a server. Returns false if there is none of this name.
-    pub(crate) fn remove(&mut self, name: &str) -> bool {
+    pub fn remove(&mut self, name: &str) -> bool {
         match self.table_mut() {
             Some(Value::Object(table)) => table.remove(name).is_some(),
             Some(Value::Array(list)) => {
@@ -65,10 +74,10 @@ impl UserServerFile {
     }
 
     /// Writes the file atomically.
-    pub(crate) fn save(&self, file: &Path) -> Result<(), CliError> {
+    pub fn save(&self, file: &Path) -> Result<(), Fault> {
         let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
         text.push('\n');
-        Ok(folders::replace_private(file, text.as_bytes())?)
+        folders::replace_private(file, text.as_bytes())
     }
 
     /// Finds the servers: in a list, or under one of the known names.
