@@ -15,6 +15,8 @@
 //! | `bearer.rs` | who may come in with `Authorization: Bearer TOKEN` |
 //! | `openai.rs` and `openai/` | agents for programs that speak OpenAI's API |
 //! | `a2a.rs` and `a2a/` | runs as tasks for other agents |
+//! | `run_follower.rs`, `event_stream.rs` | a run followed in its journal; server-sent events |
+//! | `wait_words.rs` | runs that need a person, in words |
 //! | `page.rs` and `page/` | the web page |
 //! | `api.rs` and `api/` | the HTTP API |
 //! | `webhooks.rs` | other servers that are told about runs |
@@ -27,6 +29,7 @@ mod admission;
 mod api;
 mod bearer;
 pub mod bridge;
+mod event_stream;
 mod http_server;
 mod mcp_backend;
 mod metrics;
@@ -34,10 +37,12 @@ mod openai;
 mod page;
 mod priority;
 mod process_figures;
+mod run_follower;
 mod tls;
 mod token;
 mod unread_body;
 mod users;
+mod wait_words;
 mod waiting_room;
 mod webhooks;
 

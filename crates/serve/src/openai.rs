@@ -12,7 +12,7 @@
 //! | `chat.rs`, `chat_request.rs`, `chat_body.rs`, `chat_teller.rs` | `/v1/chat/completions` |
 //! | `responses.rs`, `response_request.rs`, `response_record.rs` | `/v1/responses`: what is asked, and what is kept of it |
 //! | `response_story.rs`, `response_body.rs`, `response_teller.rs` | a run told as a response: its events, numbered, and its body |
-//! | `follower.rs`, `run_stream.rs`, `event_stream.rs` | a run followed in its journal, and streamed; server-sent events |
+//! | `run_stream.rs` | a run, streamed |
 //! | `answer_teller.rs`, `answer_form.rs` | an answer told while it is written; the form that it has |
 //! | `waits.rs` | runs that need a person: what the client is told, and how its answer is understood |
 
@@ -26,9 +26,7 @@ mod chat_body;
 mod chat_request;
 mod chat_teller;
 mod content;
-pub(crate) mod event_stream;
 mod failure;
-pub(crate) mod follower;
 mod gate;
 mod parameters;
 mod response_body;
@@ -38,7 +36,7 @@ mod response_story;
 mod response_teller;
 mod responses;
 mod run_stream;
-pub(crate) mod waits;
+mod waits;
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use super::failure::{A2aErrorKind, A2aFailure, A2aResult};
 use super::operations::{self, A2aAnswer, A2aOperation};
 use super::{A2aState, check_version, read_body};
 use crate::bearer::ApiCaller;
-use crate::openai::event_stream;
+use crate::event_stream;
 
 /// Answers one request.
 pub(super) async fn answer(

@@ -18,7 +18,7 @@ use super::operations::find;
 use super::task_json::TaskPlace;
 use super::task_note::{NOTES, TaskNote};
 use super::task_stream::position;
-use crate::openai::follower::{FollowerNews, RunFollower};
+use crate::run_follower::{FollowerNews, RunFollower};
 use crate::webhooks;
 
 /// The note that lists all servers.

@@ -19,11 +19,11 @@ use super::task_json::{TaskParts, TaskPlace, asked, is_working, task};
 use super::task_note::{TaskNote, add_to_context, tasks_in};
 use super::task_stream::{TaskStream, position};
 use crate::bearer::ApiCaller;
-use crate::openai::follower::{FollowerNews, RunFollower};
-use crate::openai::waits::decision;
 use crate::page::uploads::FOLDER;
 use crate::page::words::hex;
+use crate::run_follower::{FollowerNews, RunFollower};
 use crate::users::UserRole;
+use crate::wait_words::decision;
 
 /// Where a message has led.
 struct MessageTarget {

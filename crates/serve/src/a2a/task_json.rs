@@ -10,7 +10,7 @@ use updraft_workbench::time_format;
 use super::A2aState;
 use super::failure::A2aResult;
 use super::task_note::TaskNote;
-use crate::openai::waits::question;
+use crate::wait_words::question;
 
 /// Most files of a run that are sent, and most bytes of one.
 const MOST_FILES: usize = 20;

@@ -10,8 +10,8 @@ use super::A2aState;
 use super::failure::A2aResult;
 use super::task_json::{TaskParts, TaskPlace, task};
 use crate::bearer::ApiCaller;
-use crate::openai::event_stream::{FrameSource, STILL_HERE, data};
-use crate::openai::follower::{FollowerNews, RunFollower, is_rest};
+use crate::event_stream::{FrameSource, STILL_HERE, data};
+use crate::run_follower::{FollowerNews, RunFollower, is_rest};
 
 /// A stream of updates.
 pub(super) struct TaskStream {

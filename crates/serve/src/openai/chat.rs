@@ -19,10 +19,10 @@ use super::chat_body::ChatHead;
 use super::chat_request::ChatRequest;
 use super::chat_teller::ChatTeller;
 use super::failure::{OpenAiFailure, json_body, read_json};
-use super::follower::{ClientGuard, RunFollower};
 use super::run_stream::{self, StreamedRun};
 use super::waits::{self, WaitReply};
 use crate::bearer::ApiCaller;
+use crate::run_follower::{ClientGuard, RunFollower};
 
 /// Starts a run, or answers one that waits, and waits for it.
 pub(super) async fn complete(

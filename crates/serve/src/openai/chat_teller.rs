@@ -10,9 +10,9 @@ use super::OpenAiState;
 use super::answer_teller::AnswerTeller;
 use super::chat::answer;
 use super::chat_body::ChatHead;
-use super::event_stream::data;
 use super::failure::OpenAiFailure;
 use super::run_stream::FrameTeller;
+use crate::event_stream::data;
 
 /// Separates what turned out not to be the answer from what follows.
 const SEPARATOR: &str = "\n\n---\n\n";

@@ -5,7 +5,7 @@ use updraft_run::TokenUsage;
 use updraft_workbench::service::PendingQuestion;
 
 use super::response_record::ResponseRecord;
-use super::waits;
+use crate::wait_words::tool;
 
 /// The name of the server in requests for approval.
 const SERVER: &str = "updraft";
@@ -146,5 +146,5 @@ pub(super) fn summary_text(line: &str) -> Value {
 /// A call that a person has to approve.
 pub(super) fn approval(wait: &PendingQuestion) -> Value {
     json!({ "id": format!("mcpr_{}", wait.id), "type": "mcp_approval_request", "server_label": SERVER,
-            "name": waits::tool(wait), "arguments": wait.call["args"].to_string() })
+            "name": tool(wait), "arguments": wait.call["args"].to_string() })
 }

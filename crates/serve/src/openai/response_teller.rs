@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use updraft_workbench::Fault;
 use updraft_workbench::service::NumberedMoment;
 
-use super::event_stream;
 use super::response_story::ResponseStory;
 use super::run_stream::FrameTeller;
+use crate::event_stream;
 
 /// Tells a response.
 pub(super) struct ResponseTeller {

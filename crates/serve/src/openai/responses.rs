@@ -14,7 +14,6 @@ use updraft_workbench::time_format;
 use super::OpenAiState;
 use super::catalog;
 use super::failure::{OpenAiFailure, json_body, read_json};
-use super::follower::{ClientGuard, RunFollower};
 use super::response_body::ResponseState;
 use super::response_record::ResponseRecord;
 use super::response_request::ResponseRequest;
@@ -23,6 +22,7 @@ use super::response_teller::ResponseTeller;
 use super::run_stream::{self, StreamedRun};
 use super::waits::WaitReply;
 use crate::bearer::ApiCaller;
+use crate::run_follower::{ClientGuard, RunFollower};
 
 /// How many input items one page has, at most and without a wish.
 const MOST_ITEMS: usize = 100;

@@ -9,10 +9,10 @@ use updraft_workbench::Fault;
 use updraft_workbench::service::NumberedMoment;
 
 use super::OpenAiState;
-use super::event_stream::{self, FrameSource, STILL_HERE};
 use super::failure::OpenAiFailure;
-use super::follower::{ClientGuard, FollowerNews, RunFollower, is_rest};
 use crate::bearer::ApiCaller;
+use crate::event_stream::{self, FrameSource, STILL_HERE};
+use crate::run_follower::{ClientGuard, FollowerNews, RunFollower, is_rest};
 
 /// Puts what happens in a run into frames.
 pub(super) trait FrameTeller: Send + 'static {

@@ -8,6 +8,7 @@ use updraft_workbench::service::{LiveRuns, PendingQuestion};
 
 use super::failure::OpenAiFailure;
 use crate::page::words;
+use crate::wait_words::{decision, question};
 
 /// How the last line of a text begins that says which run waits. A client that keeps its conversation itself sends it
 /// back with its next message.
@@ -48,26 +49,6 @@ pub(super) fn stopped(run: &RunId, why: &str, origin: &str) -> String {
 
 fn marked(run: &RunId, how: &str, origin: &str) -> String {
     format!("{MARK}{run} {how} {origin}/runs/{run}]")
-}
-
-/// One question, in words.
-pub(crate) fn question(wait: &PendingQuestion) -> String {
-    if wait.is_approval {
-        let (name, arguments) = (tool(wait), &wait.call["args"]);
-        return format!(
-            "May the run call `{name}` with `{arguments}`? It asks because {}. Answer `approve` or `deny`.",
-            wait.text.trim_end_matches('.')
-        );
-    }
-    match wait.options.as_slice() {
-        [] => wait.text.clone(),
-        options => format!("{} ({})", wait.text, options.join(" / ")),
-    }
-}
-
-/// The tool that is to be called.
-pub(super) fn tool(wait: &PendingQuestion) -> &str {
-    wait.call["name"].as_str().unwrap_or("a tool")
 }
 
 /// The run that an answer said to be waiting, and the seal on that.
@@ -135,19 +116,6 @@ impl WaitReply {
     }
 }
 
-/// Whether a text approves or denies, and what it adds to that.
-pub(crate) fn decision(text: &str) -> Option<(bool, String)> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
-    let (word, rest) = text.split_at(end);
-    let allow = match word.to_lowercase().as_str() {
-        "approve" | "approved" | "allow" | "yes" => true,
-        "deny" | "denied" | "no" => false,
-        _ => return None,
-    };
-    Some((allow, rest.trim_start_matches(|c: char| !c.is_alphanumeric()).to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,13 +145,5 @@ mod tests {
         for text in [unsealed.as_str(), paused.as_str(), "", "[run x waits; y]\nMore."] {
             assert_eq!(run_in(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn an_approval_is_given_by_its_first_word() {
-        assert_eq!(decision("Approve"), Some((true, String::new())));
-        assert_eq!(decision(" no: it is too large "), Some((false, "it is too large".to_owned())));
-        assert_eq!(decision("perhaps"), None);
-        assert_eq!(decision("notable"), None);
     }
 }
