@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use reqwest::header::{AUTHORIZATION, DATE, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use updraft_run::Timestamp;
 
@@ -67,11 +68,23 @@ pub struct WaitingRequests {
     pub failure: String,
 }
 
-/// Looks at a server, or at the nodes of a cluster. `now` is the clock here.
-pub async fn inspect(ingress: &str, admin: &str, now: fn() -> Timestamp) -> Result<ServerInspection, String> {
+/// Looks at a server, or at the nodes of a cluster. `token` is sent to it, and `now` is the clock here.
+pub async fn inspect(
+    ingress: &str,
+    admin: &str,
+    token: Option<&str>,
+    now: fn() -> Timestamp,
+) -> Result<ServerInspection, String> {
     // Fails if another provider was chosen before, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().no_proxy().timeout(QUESTION).build().map_err(|error| said(&error))?;
+    let mut headers = HeaderMap::new();
+    if let Some(token) = token {
+        let mut bearer = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| "the token is not plain text")?;
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    let client = reqwest::Client::builder().no_proxy().timeout(QUESTION).default_headers(headers).build();
+    let client = client.map_err(|error| said(&error))?;
     let mut ingresses = Vec::new();
     for url in nodes_of(ingress) {
         let health = get(&client, &format!("{url}/restate/health")).await.map(drop);
@@ -144,7 +157,7 @@ async fn get(client: &reqwest::Client, url: &str) -> Result<(Option<i64>, Value)
 /// The answer to a question, with the server's time in milliseconds since 1970.
 pub(crate) async fn ask(request: reqwest::RequestBuilder) -> Result<(Option<i64>, Value), String> {
     let answer = request.send().await.map_err(|error| said(&error))?;
-    let (status, date) = (answer.status(), answer.headers().get(reqwest::header::DATE).cloned());
+    let (status, date) = (answer.status(), answer.headers().get(DATE).cloned());
     let body = answer.bytes().await.map_err(|error| said(&error))?;
     let value: Value = serde_json::from_slice(&body).unwrap_or_default();
     if !status.is_success() {

@@ -1,6 +1,8 @@
 //! Arguments of `doctor`.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
 
 use super::WorkspaceFlags;
 
@@ -14,4 +16,7 @@ pub(crate) struct DoctorArgs {
     /// Its admin address, or several (default: port 9070 of the same hosts)
     #[arg(long, value_name = "URL", requires = "restate")]
     pub(crate) restate_admin: Option<String>,
+    /// A file with the token that is sent to both; needed beyond this machine
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "restate")]
+    pub(crate) restate_token: Option<PathBuf>,
 }

@@ -15,7 +15,7 @@ pub(crate) fn run(folders: &AppFolders, args: &DoctorArgs) -> CliResult {
     let checks = runtime::block_on(async {
         let mut checks = doctor::examine(folders, workspace.as_deref(), None).await;
         if let Some(ingress) = &args.restate {
-            checks.extend(restate::checks(ingress, args.restate_admin.as_deref()).await);
+            checks.extend(restate::checks(ingress, args).await);
         }
         Ok(checks)
     })?;

@@ -3,6 +3,7 @@
 use updraft_restate::{AdminFinding, CallbackFinding, RegisteredWorker, ServerInspection, WaitingRequests, nodes_of};
 use updraft_workbench::doctor::{CheckStatus, DoctorCheck};
 
+use crate::args::DoctorArgs;
 use crate::time_format;
 
 /// The oldest version that Updraft is tested with.
@@ -13,9 +14,13 @@ const SAME: i64 = 2_000;
 const TOO_FAR: i64 = 50_000;
 
 /// Checks a server, or the nodes of a cluster.
-pub(super) async fn checks(ingress: &str, admin: Option<&str>) -> Vec<DoctorCheck> {
-    let admin = admin.map_or_else(|| usual_admin(ingress), ToOwned::to_owned);
-    match updraft_restate::inspect(ingress, &admin, time_format::now).await {
+pub(super) async fn checks(ingress: &str, args: &DoctorArgs) -> Vec<DoctorCheck> {
+    let admin = args.restate_admin.clone().unwrap_or_else(|| usual_admin(ingress));
+    let token = match args.restate_token.as_ref().map(std::fs::read_to_string).transpose() {
+        Ok(token) => token.map(|token| token.trim().to_owned()),
+        Err(why) => return vec![check(CheckStatus::Fail, "restate", format!("its token cannot be read: {why}"), "")],
+    };
+    match updraft_restate::inspect(ingress, &admin, token.as_deref(), time_format::now).await {
         Ok(found) => describe(&found),
         Err(why) => vec![check(CheckStatus::Fail, "restate", why, "")],
     }
