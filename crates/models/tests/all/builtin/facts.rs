@@ -2,7 +2,7 @@
 
 use super::world::World;
 
-const FOLDERS: u64 = 24;
+const FOLDERS: u64 = 12;
 
 /// A small generator of pseudo-random numbers: the same seed gives the same folder.
 struct Dice(u64);
