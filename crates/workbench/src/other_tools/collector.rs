@@ -70,10 +70,10 @@ impl ImportPlace {
             return Some("it is a link to a place outside of this folder".to_owned());
         };
         let names = [Some(inside), path.strip_prefix(&self.root).ok()];
-        let names = names.into_iter().flatten().map(|name| name.display().to_string());
+        let mut names = names.into_iter().flatten().map(|name| name.display().to_string());
         let is_marked = |name: String| self.marked.iter().any(|mark| paths_meet(mark, &name));
         let why = "a run has written text from outside to it (`updraft permissions` lists such files)";
-        names.into_iter().any(is_marked).then(|| why.to_owned())
+        names.any(is_marked).then(|| why.to_owned())
     }
 
     /// Why nothing can be written to a place: a link would lead elsewhere.
@@ -171,11 +171,12 @@ impl ImportCollector {
     ) -> &mut ImportItem {
         let entry = if kind == ImportKind::Server { name } else { "" };
         let key = (to.clone(), entry.to_owned());
-        let fate = match (fate, self.place.obstacle(&to), self.claimed.get(&key)) {
+        let is_same = self.claimed.get(&key).map(|other| *other == content);
+        let fate = match (fate, self.place.obstacle(&to), is_same) {
             (Some(fate), _, _) => fate,
             (None, Some(why), _) => ImportFate::LeftOut(format!("it cannot be written: {why}")),
-            (None, None, Some(other)) if *other == content => ImportFate::Present(to),
-            (None, None, Some(_)) => ImportFate::LeftOut("another of this name is imported before it".to_owned()),
+            (None, None, Some(true)) => ImportFate::Present(to),
+            (None, None, Some(false)) => ImportFate::LeftOut("another of this name is imported before it".to_owned()),
             (None, None, None) => {
                 self.claimed.insert(key, content.clone());
                 ImportFate::New { to, content }

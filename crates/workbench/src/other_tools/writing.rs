@@ -31,7 +31,7 @@ pub(super) fn write(plan: &ImportPlan, app: &AppFolders) -> Result<bool, Fault> 
             ImportContent::Text(text) => put(to, text)?,
             ImportContent::Folder(files) => copy(&item.from, to, files)?,
             ImportContent::Server(server) => {
-                lists.entry(to.clone()).or_default().push((&item.name, server));
+                lists.entry(to.clone()).or_default().push((item.name.as_str(), server.as_ref()));
             }
         }
     }
