@@ -212,10 +212,16 @@ check_openai() {
 
 client_of_acp_pypi() { python3 tests/judges/environment.py tests/acp/requirements.txt; }
 client_of_acp_npm() { python3 tests/mcp/packages.py tests/acp/package.json; }
+# A program of its own with its own Cargo.lock: its crate would switch on features for everything else (its Cargo.toml).
+client_of_acp_crate() {
+    local into=${CARGO_TARGET_DIR:-target}/acp-crate-client
+    cargo build --quiet --locked --manifest-path tests/acp/crate-client/Cargo.toml --target-dir "$into" >&2 &&
+        printf '%s\n' "$into/debug/acp-crate-client"
+}
 
 # ACP: clients of others hold conversations with `updraft acp`.
 check_acp() {
-    local python packages with=()
+    local python packages client with=()
     if ! python=$(client_of_acp_pypi); then
         skip "ACP: could not install tests/acp/requirements.txt"
         return
@@ -225,16 +231,21 @@ check_acp() {
     else
         skip "acpx: could not install tests/acp/package.json"
     fi
+    if client=$(client_of_acp_crate); then
+        with+=(--crate-client "$client")
+    else
+        skip "the ACP client of the official crate: could not build tests/acp/crate-client"
+    fi
     "$python" tests/acp/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" ${with[@]+"${with[@]}"}
 }
 
 client_of_a2a_pypi() { python3 tests/judges/environment.py tests/a2a/requirements.txt; }
 client_of_a2a_npm() { python3 tests/mcp/packages.py tests/a2a/package.json; }
 
-# A2A: the official clients against our server, and two servers that delegate to each other.
+# A2A: the official clients against our server, kill -9 of it, and two servers that delegate to each other.
 check_a2a() {
     local updraft=${CARGO_TARGET_DIR:-target}/debug/updraft python node
-    python3 tests/a2a/run.py "$updraft" delegation
+    python3 tests/a2a/run.py "$updraft" delegation kill
     if python=$(client_of_a2a_pypi); then
         "$python" tests/a2a/run.py "$updraft" python
     else

@@ -1,9 +1,10 @@
-"""Has the official clients of A2A use our server, and two servers of ours delegate to each other while one is killed.
+"""Has the official clients of A2A use our server, kills it in the middle of tasks, and has two servers of ours delegate to each other
+while one is killed.
 
 run.py UPDRAFT GROUP... [--node FOLDER] [--only TEXT]
 
 UPDRAFT is the binary. The group `python` needs the Python that environment.py prints for requirements.txt, the group `javascript`
-what packages.py prints for package.json, as FOLDER; the group `delegation` needs nothing. No network: models are scripted,
+what packages.py prints for package.json, as FOLDER; the groups `delegation` and `kill` need nothing. No network: models are scripted,
 everything is on loopback. Ends with 0 only if all went well.
 """
 
@@ -16,7 +17,7 @@ import traceback
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("updraft")
-    parser.add_argument("groups", nargs="+", choices=["python", "javascript", "delegation"])
+    parser.add_argument("groups", nargs="+", choices=["python", "javascript", "delegation", "kill"])
     parser.add_argument("--node")
     parser.add_argument("--only", default="")
     args = parser.parse_args()

@@ -16,7 +16,7 @@ async fn receiver(statuses: &'static [u16]) -> (String, tokio::sync::mpsc::Unbou
         for n in 0.. {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut text = String::new();
-            while !text.ends_with('}') {
+            while !is_whole(&text) {
                 let mut part = [0; 4096];
                 let read = tokio::time::timeout(std::time::Duration::from_secs(2), stream.read(&mut part)).await;
                 let read = read.map_or(0, |read| read.unwrap_or(0));
@@ -26,7 +26,7 @@ async fn receiver(statuses: &'static [u16]) -> (String, tokio::sync::mpsc::Unbou
                 }
                 text += &String::from_utf8_lossy(&part[..read]);
             }
-            if !text.ends_with('}') {
+            if !is_whole(&text) {
                 continue;
             }
             let status = statuses.get(n).or(statuses.last()).unwrap();
@@ -39,6 +39,13 @@ async fn receiver(statuses: &'static [u16]) -> (String, tokio::sync::mpsc::Unbou
         }
     });
     (url, told)
+}
+
+/// Whether a request has arrived with all of its body.
+fn is_whole(text: &str) -> bool {
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    length.is_some_and(|length: usize| body.len() >= length)
 }
 
 #[tokio::test]
@@ -76,7 +83,9 @@ async fn other_servers_are_told_about_a_task_also_after_a_restart() {
     assert_eq!(state(&peer.send("", reply).await), "TASK_STATE_COMPLETED");
     let mut states = Vec::new();
     loop {
-        let (head, update) = told.recv().await.unwrap();
+        // What is never told fails the test; it does not hang.
+        let heard = tokio::time::timeout(std::time::Duration::from_secs(60), told.recv()).await;
+        let (head, update) = heard.expect("the end of the task is told").unwrap();
         let head = head.to_lowercase();
         assert!(head.contains("authorization: bearer c") && head.contains("x-a2a-notification-token: t"), "{head}");
         assert!(head.contains("content-type: application/a2a+json"), "{head}");
