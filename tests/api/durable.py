@@ -104,6 +104,52 @@ def keys(world):
     assert [copy.status for copy in copies] == [201, 201], [copy.body for copy in copies]
     assert copies[0].json() == copies[1].json(), [copy.json() for copy in copies]
     world.send("DELETE", "/users/a-steer")
+    two_servers(world, goal)
+    messages(world)
+
+
+def two_servers(world, goal):
+    """The same key at two servers in the same moment: one run, and whoever comes second is told to ask again."""
+    other = world.beside().start()
+    try:
+        for n in range(8):
+            key, found = {"Idempotency-Key": f"both-{n}"}, []
+            threads = [threading.Thread(target=lambda one=one: found.append(one.send("POST", "/runs", goal, headers=key)))
+                       for one in (world, other, world, other)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert {answer.status for answer in found} <= {201, 409}, [(answer.status, answer.body) for answer in found]
+            assert all(answer.status == 201 or is_problem(answer) for answer in found)
+            runs = {answer.json()["id"] for answer in found if answer.status == 201}
+            assert runs == {one.run(goal, headers=key) for one in (world, other)} and len(runs) == 1, runs
+    finally:
+        other.close()
+
+
+def messages(world):
+    """A message with a key is told once, also after kill -9 and by another server at the same moment."""
+    run, key = world.run({"goal": "Paint it", "agent": "clarification"}), {"Idempotency-Key": "tell-1"}
+    world.until(run, "waiting")
+    told = lambda: [event for event in world.send("GET", f"/runs/{run}/events?limit=1000").json()["events"] if event["type"] == "told"]
+    tell = lambda one: one.send("POST", f"/runs/{run}/tell", {"message": "In blue"}, headers=key)
+    other = world.beside().start()
+    try:
+        found = []
+        threads = [threading.Thread(target=lambda one=one: found.append(tell(one))) for one in (world, other) * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {answer.status for answer in found} <= {200, 409} and 200 in {answer.status for answer in found}, [answer.body for answer in found]
+    finally:
+        other.close()
+    world.kill()
+    world.start()
+    assert tell(world).status == 200 and len(told()) == 1, told()
+    refused = world.send("POST", f"/runs/{run}/tell", {"message": "In red"}, headers=key)
+    assert refused.status == 422 and is_problem(refused), refused.body
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):

@@ -52,6 +52,7 @@ def copies(world):
     assert world.until(copy, "done")["goal"].endswith("again")
     changed = ok(world.send("GET", f"/runs/{run}/changes"))["files"]
     assert [(file["path"], file["change"], file["before"]) for file in changed] == [("made.txt", "created", None)], changed
+    accounts(world, run, lines)
     for one in (again, run):
         planned = ok(world.send("POST", f"/runs/{one}/undo", {"dry_run": True, "force": True}))
         assert "plan" in planned, planned
@@ -61,6 +62,30 @@ def copies(world):
     assert (world.work / "made.txt").exists()
     ok(world.send("DELETE", f"/runs/{again}"), 204)
     assert world.send("GET", f"/runs/{again}").status == 404
+
+
+def accounts(world, run, lines):
+    """Its logs, what its call touched, its decisions again; the same run from its file."""
+    log = ok(world.send("GET", f"/runs/{run}/logs?limit=1000"))
+    assert [log["lines"][0]["message"], log["lines"][-1]["message"]] == ["run started", "run done"], log
+    text = world.send("GET", f"/runs/{run}/logs?log=reasoning&format=text&last=1").body.decode()
+    assert "Painted." in text, text
+    [call] = ok(world.send("GET", f"/runs/{run}/audit"))["items"]
+    assert call["tool"] == "write_file" and call["changes"][0]["path"] == "made.txt", call
+    assert ok(world.send("GET", f"/runs/{run}/replay"))["same"]
+    body = "\n".join(lines).encode()
+    made = world.send("POST", "/import?id=from-a-file", headers={"Content-Type": "application/jsonl"}, raw=body)
+    assert ok(made, 201) == {"id": "from-a-file", "next": "nothing", "notes": []}, made.body
+    assert made.headers["location"] == "/api/v1/runs/from-a-file"
+    same = [ok(world.send("GET", f"/runs/{one}"))["answer"] for one in (run, "from-a-file")]
+    assert same[0] == same[1] and ok(world.send("GET", "/runs/from-a-file/replay"))["same"], same
+    for detail in ("messages", "context", "sources", "proof", "prompts"):
+        shown = ok(world.send("GET", f"/runs/{run}/details/{detail}"))
+        assert shown["all"] == len(shown["items"]), shown
+    assert any(one["agent"] == "coder" for one in ok(world.send("GET", "/stats"))["agents"])
+    gone = ok(world.send("POST", "/prune", {"older_than_seconds": 0, "dry_run": True}))["runs"]
+    assert run in gone and "from-a-file" in gone, gone
+    assert ok(world.send("POST", "/prune", {"older_than_seconds": 3600}))["runs"] == []
 
 
 def surroundings(world):

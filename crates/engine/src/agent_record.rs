@@ -89,6 +89,13 @@ impl AgentRecord {
         Ok(counted)
     }
 
+    /// The part of it that is about some of the runs.
+    #[must_use]
+    pub fn of_runs(mut self, is_one: impl Fn(&RunId) -> bool) -> Self {
+        self.runs.retain(|tally| is_one(&tally.run));
+        self
+    }
+
     /// How many runs it covers.
     pub fn runs(&self) -> usize {
         self.runs.len()

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use serde_json::{Value, json};
 use updraft_journal::hash_of;
 use updraft_run::{Citation, CitationFinding, StepId, find_quotation};
 use updraft_workspace::{LinkPolicy, Workspace, text};
@@ -52,6 +53,16 @@ pub fn sources_of(report: &RunReport) -> Vec<CitedSource> {
 }
 
 impl CitedSource {
+    /// The citation, its step and how it stands, as an object.
+    pub fn to_json(&self) -> Value {
+        let mut value = json!(self.citation);
+        value["step"] = self.step.as_str().into();
+        value["holds"] = (self.citation.finding == CitationFinding::Holds).into();
+        value["changed_since"] = matches!(self.state, SourceState::Changed | SourceState::Gone).into();
+        value["status"] = self.status().into();
+        value
+    }
+
     /// Whether the quoted words hold, in a few words.
     pub fn status(&self) -> String {
         match (&self.citation.finding, self.state) {

@@ -113,15 +113,20 @@ pub(crate) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
         .map_err(|bad| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(bad)))
 }
 
-/// Finished runs whose last record is older than `before`.
-pub(crate) fn finished(connection: &Connection, before: Timestamp) -> rusqlite::Result<Vec<RunId>> {
+/// Finished runs, of one workspace or of all, whose last record is older than `before`.
+pub(crate) fn finished(
+    connection: &Connection,
+    before: Timestamp,
+    workspace: Option<&str>,
+) -> rusqlite::Result<Vec<RunId>> {
     let mut statement = connection.prepare_cached(
         "SELECT name FROM runs r WHERE status IN ('done', 'unproved', 'not_done', 'failed', 'cancelled') AND ?1 >
          coalesce((SELECT at FROM records WHERE id >= r.id << 40 AND id < (r.id + 1) << 40 ORDER BY id DESC LIMIT 1),
          created)
+         AND (?2 IS NULL OR workspace = ?2)
          ORDER BY created, id",
     )?;
-    statement.query_map([before.0], |row| run_id(row, 0))?.collect()
+    statement.query_map(params![before.0, workspace], |row| run_id(row, 0))?.collect()
 }
 
 /// The runs that a prefix may refer to.

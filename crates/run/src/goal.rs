@@ -69,6 +69,9 @@ pub struct Goal {
     /// What was said in the conversation before. Agents get it as messages. (Older journals have it in `text`.)
     #[serde(default, skip_serializing_if = "EarlierConversation::is_empty")]
     pub earlier: EarlierConversation,
+    /// JSON Schema of the answer, if a program asked for one. It holds for the agent that works alone, instead of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Value>,
 }
 
 impl Goal {

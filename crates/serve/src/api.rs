@@ -1,4 +1,4 @@
-//! `/api/v1`: what the page and most commands do, for programs, over HTTP.
+//! `/api/v1`: what the page and the commands do, for programs, over HTTP.
 //!
 //! Programs show a token (`bearer.rs`). Bodies and answers are JSON, errors are problem details, and
 //! `/api/v1/openapi.json` describes all of it.
@@ -10,6 +10,9 @@
 //! | `stream.rs`, `socket.rs` | the events of a run as they happen: server-sent, or over a WebSocket |
 //! | `steering.rs`, `plan.rs` | messages, answers, decisions, pause, resume, cancel; a plan that waits for approval |
 //! | `copies.rs`, `aftermath.rs` | runs made of other runs; two compared; exported, reviewed, undone, removed |
+//! | `accounts.rs`, `logs.rs` | what calls touched, replays, details; logs and statistics |
+//! | `upkeep.rs` | runs brought in from files and adopted; old ones removed |
+//! | `permissions.rs`, `aside.rs` | rules and marks; files that were moved out of the workspace |
 //! | `files.rs` | files that programs add |
 //! | `surroundings.rs`, `memory.rs`, `knowledge.rs` | agents, tools, models; what is remembered; files searched |
 //! | `recurring.rs` | schedules and recipes |
@@ -18,7 +21,9 @@
 
 #![allow(clippy::unused_async, reason = "axum takes async functions, also where nothing is awaited")]
 
+mod accounts;
 mod aftermath;
+mod aside;
 mod copies;
 mod document;
 mod files;
@@ -26,7 +31,9 @@ mod hooks;
 mod input;
 mod keys;
 mod knowledge;
+mod logs;
 mod memory;
+mod permissions;
 mod plan;
 mod problem;
 mod recurring;
@@ -38,6 +45,7 @@ mod socket;
 mod steering;
 mod stream;
 mod surroundings;
+mod upkeep;
 
 use std::sync::Arc;
 
@@ -49,6 +57,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
+use updraft_workbench::folders::unguessable;
 
 use crate::admission::AdmissionSlot;
 use crate::bearer::{ApiCaller, BearerAccess};
@@ -62,8 +71,10 @@ pub(crate) struct ApiState {
     pub(crate) service: UpdraftService,
     pub(crate) access: BearerAccess,
     pub(crate) webhooks: Webhooks,
-    /// Held while a run with an `Idempotency-Key` begins.
-    keyed: tokio::sync::Mutex<()>,
+    /// Requests with an `Idempotency-Key` wait for each other.
+    turns: keys::KeyTurns,
+    /// Tells this server from others that use the same keys.
+    name: String,
     /// Cancelled when the server stops: open streams end.
     pub(crate) stop: CancellationToken,
 }
@@ -78,7 +89,9 @@ pub(crate) fn router(
     webhooks: Webhooks,
     stop: CancellationToken,
 ) -> Router {
-    let state = Arc::new(ApiState { service, access, webhooks, keyed: tokio::sync::Mutex::default(), stop });
+    // Without randomness two servers would wait for each other's requests longer than they have to.
+    let name = unguessable(16).unwrap_or_default();
+    let state = Arc::new(ApiState { service, access, webhooks, turns: keys::KeyTurns::default(), name, stop });
     let routes = Router::new()
         .route("/openapi.json", get(document::openapi))
         .route("/runs", get(runs::list).post(runs::start))
@@ -92,12 +105,25 @@ pub(crate) fn router(
         .route("/runs/{id}/pause", post(steering::pause))
         .route("/runs/{id}/resume", post(steering::resume))
         .route("/runs/{id}/cancel", post(steering::cancel))
+        .route("/runs/{id}/steps/{step}/cancel", post(steering::cancel_step))
+        .route("/runs/{id}/adopt", post(upkeep::adopt))
         .route("/runs/{id}/fork", post(copies::fork))
         .route("/runs/{id}/rerun", post(copies::rerun))
         .route("/runs/{id}/diff/{other}", get(copies::diff))
         .route("/runs/{id}/export", get(aftermath::export))
         .route("/runs/{id}/changes", get(aftermath::changes))
         .route("/runs/{id}/undo", post(aftermath::undo))
+        .route("/runs/{id}/logs", get(logs::logs))
+        .route("/runs/{id}/audit", get(accounts::audit))
+        .route("/runs/{id}/replay", get(accounts::replay))
+        .route("/runs/{id}/details/{detail}", get(accounts::detail))
+        .route("/stats", get(logs::stats))
+        .route("/import", post(upkeep::import))
+        .route("/prune", post(upkeep::prune))
+        .route("/permissions", get(permissions::list).post(permissions::allow).delete(permissions::forget))
+        .route("/permissions/clear", post(permissions::clear))
+        .route("/aside", get(aside::list).delete(aside::delete))
+        .route("/aside/restore", post(aside::restore))
         .route("/runs/{id}/plan", get(plan::show).put(plan::replace))
         .route("/runs/{id}/files", post(files::add_to_run).layer(DefaultBodyLimit::max(files::MOST_SENT)))
         .route("/files", post(files::add).layer(DefaultBodyLimit::max(files::MOST_SENT)))
@@ -105,10 +131,12 @@ pub(crate) fn router(
         .route("/tools", get(surroundings::tools))
         .route("/tools/{name}", post(surroundings::call))
         .route("/models", get(surroundings::models))
+        .route("/skills", get(surroundings::skills))
+        .route("/servers", get(surroundings::servers))
         .route("/memory", get(memory::list).post(memory::add))
         .route("/memory/{id}", put(memory::change).delete(memory::forget))
         .route("/knowledge/search", get(knowledge::search))
-        .route("/knowledge/documents", get(knowledge::documents))
+        .route("/knowledge/documents", get(knowledge::documents).delete(knowledge::forget))
         .route("/knowledge/ingestion", get(knowledge::ingestion).post(knowledge::ingest))
         .route("/schedules", get(recurring::list).post(recurring::add))
         .route("/schedules/{name}", delete(recurring::remove))
@@ -119,6 +147,7 @@ pub(crate) fn router(
         .route("/recipes/{name}/run", post(recurring::run_recipe))
         .route("/health", get(server::health))
         .route("/doctor", get(server::doctor))
+        .route("/settings", get(server::settings))
         .route("/webhooks", get(hooks::list))
         .route("/users", get(server::users).post(server::add_user))
         .route("/users/{name}", delete(server::remove_user))

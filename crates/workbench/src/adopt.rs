@@ -9,6 +9,7 @@ use updraft_run::{Event, Input, Run, RunId, RunSettings as Rules};
 use crate::fault::Fault;
 use crate::resume::{ResumeOutcome, open};
 use crate::servers::WantedTools;
+use crate::settings::RememberedRules;
 use crate::workbench::Workbench;
 use crate::{confinement, tools};
 
@@ -38,6 +39,7 @@ impl Workbench {
             models: self.access.profiles.clone(),
             ..self.settings.effective.rules()
         };
+        RememberedRules::renew(&mut rules.rules, &self.folders, &self.folder);
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
         handle.send(Input::Adopt { settings: Arc::new(rules) });
         for input in then {

@@ -12,6 +12,8 @@ pub enum Kind {
     Config,
     /// Commands cannot be confined as required.
     NoSandbox,
+    /// Something of this name is there already.
+    Taken,
     /// Anything else.
     Failed,
 }
@@ -78,6 +80,7 @@ impl From<updraft_journal::Error> for Fault {
         use updraft_journal::Error as E;
         let kind = match &error {
             E::UnknownRun { .. } | E::Ambiguous { .. } | E::NoSuchEvent { .. } | E::BadExport { .. } => Kind::Usage,
+            E::Exists(_) => Kind::Taken,
             E::NotAJournal { .. } | E::Newer { .. } | E::ReadOnly { .. } | E::Network { .. } => Kind::Config,
             _ => Kind::Failed,
         };

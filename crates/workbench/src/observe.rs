@@ -34,4 +34,4 @@ pub use log_line::{LogFormat, LogKind, LogLine};
 pub use metrics::RunMetrics;
 pub use metrics_text::{MetricKind, MetricsText};
 pub use prompt_files::PromptFiles;
-pub use run_log::log_lines;
+pub use run_log::read_log;

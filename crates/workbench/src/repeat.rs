@@ -133,7 +133,6 @@ impl Workbench {
             plan: is_given.then_some(plan),
             plan_first: is_planned_again && self.is_plan_first(run),
             repeated: Some(Arc::new(repeated)),
-            schema: None,
         };
         Ok(Repetition { new, verdicts, new_files: if is_planned_again { Vec::new() } else { finished.new_files } })
     }
@@ -197,8 +196,12 @@ impl Workbench {
             return Ok(Some(format!("the prompt of `{}` has changed", spec.agent)));
         }
         let card = finished.run.roster().agent(&spec.agent);
+        // What a program asked for takes the place of the agent's own schema, then and now.
+        let is_alone = finished.run.goal().mode == RunMode::Agent(spec.agent.clone());
+        let asked = finished.run.goal().answer_schema.as_ref().filter(|_| is_alone);
         let is_same = texts.map(|texts| &texts.wants) == agent.map(|agent| &agent.tools)
-            && card.map(|card| (&card.schema, card.read_only)) == agent.map(|agent| (&agent.schema, agent.read_only));
+            && card.map(|card| (card.schema.as_ref(), card.read_only))
+                == agent.map(|agent| (asked.or(agent.schema.as_ref()), agent.read_only));
         if !is_same {
             return Ok(Some(format!("the tools or the schema of `{}` have changed", spec.agent)));
         }

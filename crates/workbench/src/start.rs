@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
 use updraft_engine::{AgentRecord, Agents, Background, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{AgentRole, EarlierRuns, Goal, Graph, Level, RepeatedRun, RunId, RunMode, RunSettings as Rules};
@@ -32,8 +31,6 @@ pub struct NewGoal {
     pub repeated: Option<Arc<RepeatedRun>>,
     /// Models that the user named for steps of the plan.
     pub models: Vec<String>,
-    /// JSON Schema of the answer, instead of that of the agent which works alone.
-    pub schema: Option<Value>,
 }
 
 impl Workbench {
@@ -49,7 +46,7 @@ impl Workbench {
         let mut agents = self.agents(kit)?.clone();
         self.tell_left_out(&agents);
         agents.change_rules(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
-        if let (RunMode::Agent(name), Some(schema)) = (&new.goal.mode, &new.schema) {
+        if let (RunMode::Agent(name), Some(schema)) = (&new.goal.mode, &new.goal.answer_schema) {
             agents.set_schema(name, schema.clone());
         }
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
@@ -156,12 +153,8 @@ impl Workbench {
     /// The settings that a run begins with.
     fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &RunEquipment) -> Rules {
         let mut rules = self.settings.effective.rules();
-        // A workbench that stays open was opened before some of them were given.
-        for rule in RememberedRules::load(&self.folders).rules(&self.folder) {
-            if !rules.rules.allow.contains(&rule) {
-                rules.rules.allow.push(rule);
-            }
-        }
+        // A workbench that stays open was opened before some of them were given or forgotten.
+        RememberedRules::renew(&mut rules.rules, &self.folders, &self.folder);
         model.clone_into(&mut rules.model);
         rules.workspace = self.folder.display().to_string();
         rules.workspace_trusted = self.settings.trust_state.is_trusted();

@@ -72,6 +72,11 @@ pub(crate) struct PermissionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
+    /// Allow such calls from now on in this workspace, as "always" does when you are asked
+    Allow {
+        /// The rule: `tool` or `tool(pattern)`, such as `run_command(git push)`
+        rule: String,
+    },
     /// Remove a rule that was allowed with "always" in this workspace, so that you are asked again
     Forget {
         /// The rule, as the list shows it

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use updraft_journal::Journal;
 use updraft_run::{Record, RunId};
-use updraft_workbench::history::RunHistory;
-use updraft_workbench::observe::{LogFormat, LogKind, PromptFiles, log_lines};
+use updraft_workbench::observe::{LogFormat, LogKind, PromptFiles, read_log};
 
 use crate::args::LogsArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -23,15 +22,10 @@ pub(crate) fn run(folders: &AppFolders, args: &LogsArgs) -> CliResult {
     }
     let kind = if args.reasoning { LogKind::Reasoning } else { LogKind::General };
     let format = if args.json { LogFormat::Json } else { LogFormat::Text };
-    let (mut out, mut history) = (out::many(), RunHistory::default());
-    journal.read(&id, 0, &mut |first, record: Record| {
-        history.add(first, &record, u64::MAX);
-        let lines = log_lines(&history, &record).into_iter().filter(|line| line.kind == kind);
-        let text: String = lines.map(|line| line.written(format)).collect();
-        match out.write_all(text.as_bytes()) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
+    let mut out = out::many();
+    read_log(&journal, &id, kind, &mut |line| match out.write_all(line.written(format).as_bytes()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
     })?;
     Ok(CliExitCode::Done)
 }

@@ -2,13 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use updraft_journal::{Journal, RunFilter};
-use updraft_run::{RunId, Timestamp};
+use updraft_run::Timestamp;
 use updraft_sandbox::StagedChanges;
-use updraft_workbench::observe::{prune_logs, remove_logs};
+use updraft_workbench::observe::prune_logs;
+use updraft_workbench::removal::{PruneOrder, remove_run};
 use updraft_workbench::service::sweep_conversations;
 
-use super::stdin;
 use crate::args::{PruneArgs, RmArgs};
 use crate::console::prune_pasted;
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -21,12 +20,7 @@ pub(crate) fn rm(folders: &AppFolders, args: &RmArgs) -> CliResult {
     let ids = args.runs.iter().map(|name| journal::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
     runtime::block_on(async {
         for id in &ids {
-            // Of a run that the journal has lost, only the name is left.
-            let files = journal.head(id).map(|run| stdin::kept_for(&journal, &run)).unwrap_or_default();
-            let files = files.into_iter().collect();
-            remove(&journal, id, args.force).await?;
-            forget_undos(folders, id);
-            stdin::remove(&journal, &files)?;
+            remove_run(folders, &journal, id, args.force).await.map_err(busy)?;
             out::note(&format!("removed {id}; what it changed can no longer be undone"));
         }
         journal.close().await;
@@ -34,22 +28,14 @@ pub(crate) fn rm(folders: &AppFolders, args: &RmArgs) -> CliResult {
     })
 }
 
-/// Removes what was kept to undo the run, copies of the workspace that its candidates left, and its logs.
-fn forget_undos(folders: &AppFolders, id: &RunId) {
-    // Usually there is nothing; leftovers do no harm.
-    let _ = std::fs::remove_dir_all(updraft_workbench::undo::records(folders).join(id.as_str()));
-    let _ = std::fs::remove_dir_all(updraft_workbench::tools::copies_of(folders, id));
-    remove_logs(folders, id);
-}
-
-async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliError> {
-    journal.delete(id, forced).await.map_err(|error| match error {
+fn busy(error: updraft_journal::Error) -> CliError {
+    match error {
         updraft_journal::Error::Owned { run, pid, .. } => {
             CliError::failed(format!("run {run} is being run by process {pid}"))
                 .hint(format!("`updraft cancel {run}` stops it first; `updraft rm --force {run}` removes it anyway"))
         }
         other => other.into(),
-    })
+    }
 }
 
 pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
@@ -64,10 +50,9 @@ pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
         out::note("removed 0 runs");
         return Ok(CliExitCode::Done);
     };
-    let mut old = journal.list(&RunFilter::default())?;
-    old.retain(|run| run.status.is_final() && run.updated < before && !run.is_owned());
+    let order = PruneOrder { before, workspace: None };
     if args.dry_run {
-        for run in &old {
+        for run in &order.runs(&journal)? {
             out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80)));
         }
         for file in left.iter().chain(&pasted).chain(&logs) {
@@ -76,13 +61,10 @@ pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
         return Ok(CliExitCode::Done);
     }
     runtime::block_on(async {
-        let files = old.iter().flat_map(|run| stdin::kept_for(&journal, run)).collect();
         sweep_conversations(folders, &journal).await?;
-        let gone = journal.prune(before).await?;
-        stdin::remove(&journal, &files)?;
+        let gone = order.carry_out(folders, &journal).await?;
         journal.close().await;
         for id in &gone {
-            forget_undos(folders, id);
             out::line(id.as_str());
         }
         out::note(&format!("removed {} run{}", gone.len(), if gone.len() == 1 { "" } else { "s" }));

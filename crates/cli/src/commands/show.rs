@@ -8,7 +8,7 @@ use updraft_engine::{RunReport, SentPrompt, command_to_go_on, context_of, prompt
 use updraft_journal::Journal;
 use updraft_run::{FailureKind, Ledger, Level, RunId};
 
-use super::{aside, bus, context, proof, runs, sources};
+use super::{bus, context, proof, runs, sources};
 use crate::args::ShowArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
@@ -46,7 +46,7 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
         out::pretty(&whole);
     } else {
         out::print(&in_words(&report, &RunEnding::of(&journal, &id, &report.run)));
-        for one in aside::kept(folders).into_iter().filter(|one| one.moved.run == id.as_str()) {
+        for one in updraft_workbench::aside::kept(folders).into_iter().filter(|one| one.moved.run == id.as_str()) {
             out::line(&format!(
                 "\nmoved aside: {} ({})\n  `updraft aside restore {}` puts it back",
                 one.moved.path.display(),

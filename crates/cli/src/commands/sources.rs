@@ -1,8 +1,7 @@
 //! `updraft show --sources`: the citations in a run's answer, and whether they hold.
 
 use serde_json::{Value, json};
-use updraft_engine::{CitedSource, RunReport, SourceState, sources_of};
-use updraft_run::CitationFinding;
+use updraft_engine::{CitedSource, RunReport, sources_of};
 
 use crate::out::{self, Paint};
 
@@ -10,7 +9,7 @@ use crate::out::{self, Paint};
 pub(super) fn print(report: &RunReport, as_json: bool) {
     let sources = sources_of(report);
     if as_json {
-        let sources: Vec<Value> = sources.iter().map(object).collect();
+        let sources: Vec<Value> = sources.iter().map(CitedSource::to_json).collect();
         out::pretty(&json!({ "run": report.head.id, "sources": sources }));
         return;
     }
@@ -25,15 +24,6 @@ pub(super) fn print(report: &RunReport, as_json: bool) {
             out::line(&format!("    \"{}\"", out::short(&source.citation.quote, 300)));
         }
     }
-}
-
-fn object(source: &CitedSource) -> Value {
-    let mut value = json!(source.citation);
-    value["step"] = source.step.as_str().into();
-    value["holds"] = (source.citation.finding == CitationFinding::Holds).into();
-    value["changed_since"] = matches!(source.state, SourceState::Changed | SourceState::Gone).into();
-    value["status"] = source.status().into();
-    value
 }
 
 fn in_words(source: &CitedSource) -> String {

@@ -1,15 +1,13 @@
 //! Standard input in addition to a goal: `git diff | updraft run "Review this"`. Agents get it as a file in the
 //! workspace.
 
-use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Read, Write as _};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use updraft_journal::{Journal, RunFilter, RunSummary, hash_of};
-use updraft_run::Input;
+use updraft_journal::hash_of;
+use updraft_workbench::piped_files::{FOLDER, PREFIX};
 
 use crate::args;
 use crate::fault::CliError;
@@ -20,11 +18,6 @@ const LARGEST: usize = 8 << 20;
 /// How long to wait for the first byte if nobody sees us waiting. A parent process may keep a pipe open and never write
 /// to it (some build machines, schedulers and editors do), which must not block every run.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Where the input is stored, in the workspace: agents cannot read files outside it, and a run may be resumed in a
-/// month.
-const FOLDER: &str = ".updraft/stdin";
-/// The prefix of such files' names.
-const NAME: &str = "standard-input-";
 
 /// Whether standard input is meant for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +137,7 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, CliError> {
         return Err(CliError::usage(format!("`{}` is outside the workspace", folder.display())));
     }
     let hash = hash_of(text.as_bytes()).to_string();
-    let file = folder.join(format!("{NAME}{}.txt", &hash[..12]));
+    let file = folder.join(format!("{PREFIX}{}.txt", &hash[..12]));
     for (file, text) in [(&folder.join(".gitignore"), "*\n"), (&file, text)] {
         // Creates a new file, so that no link is followed. An existing file has the same content, because its name is
         // its hash.
@@ -160,38 +153,4 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, CliError> {
             .hint("remove it, and try again"));
     }
     Ok(file)
-}
-
-/// The files of standard input that a run was given.
-pub(super) fn kept_for(journal: &Journal, run: &RunSummary) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let read = journal.read(&run.id, 0, &mut |_, record| {
-        if let Input::Start(start) = record.input {
-            files.extend(start.goal.files.into_iter().map(PathBuf::from));
-        }
-        ControlFlow::Break(())
-    });
-    let is_ours = |file: &PathBuf| {
-        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        file.parent() == Some(Path::new(FOLDER)) && name.starts_with(NAME)
-    };
-    files.retain(|file| read.is_ok() && is_ours(file));
-    files.into_iter().map(|file| Path::new(&run.workspace).join(file)).collect()
-}
-
-/// Removes files that were stored for removed runs, unless another run was given the same file.
-pub(super) fn remove(journal: &Journal, files: &BTreeSet<PathBuf>) -> Result<(), CliError> {
-    if files.is_empty() {
-        return Ok(());
-    }
-    let left = journal.list(&RunFilter::default())?;
-    let needed: BTreeSet<PathBuf> = left.iter().flat_map(|run| kept_for(journal, run)).collect();
-    for file in files.difference(&needed) {
-        let folder = file.parent().unwrap_or(file);
-        // A link created since then must not lead elsewhere. Leftovers do no harm.
-        if folder.canonicalize().is_ok_and(|real| real == folder) {
-            let _ = std::fs::remove_file(file);
-        }
-    }
-    Ok(())
 }

@@ -90,6 +90,9 @@ fn what_was_always_allowed_is_listed_and_forgotten() {
     world.updraft(&["permissions", "forget", "run_command(git pull)"]).code(2).says("run_command(git push)");
     world.updraft(&["permissions", "forget", "run_command(git push)"]).code(0);
     assert_eq!(rows(&world), [row("mode", "workspace")]);
+    world.updraft(&["permissions", "allow", "run_command("]).code(2).says("is not a rule");
+    world.updraft(&["permissions", "allow", " run_command(git push) "]).code(0).says("is allowed from now on");
+    assert_eq!(rows(&world), [row("mode", "workspace"), row("allow", "run_command(git push)")]);
     assert!(std::fs::read_to_string(world.home().join("allowed.json")).unwrap().contains("/elsewhere"));
 }
 

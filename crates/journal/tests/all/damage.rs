@@ -188,7 +188,7 @@ async fn a_journal_on_a_full_disk_can_be_read_and_cleared() {
     drop(journal);
     let journal = Journal::open_existing(&path, JournalOptions::default()).unwrap().unwrap();
     journal.delete(&run("large"), false).await.unwrap();
-    assert_eq!(journal.prune(Timestamp(i64::MAX)).await.unwrap(), [run("small")]);
+    assert_eq!(journal.prune(Timestamp(i64::MAX), None).await.unwrap(), [run("small")]);
     journal.close().await;
     assert!(path.metadata().unwrap().len() < 1 << 20, "the room was given back");
 }
@@ -326,7 +326,7 @@ async fn bytes_changed_anywhere_never_make_it_panic() {
         if let Ok(journal) = open(&hurt.path()) {
             let _ = journal.load(&run("r"));
             let _ = journal.list(&updraft_journal::RunFilter::default());
-            let _ = journal.prune(Timestamp(0)).await;
+            let _ = journal.prune(Timestamp(0), None).await;
         }
     }
 }

@@ -73,9 +73,11 @@ async fn pruning_takes_only_what_is_over_and_old_enough() {
     }
     let held = journal.create(head("held"), Batch { status: Some(Status::Done), ..one(10, "a") }).await.unwrap();
 
-    let gone = journal.prune(Timestamp(50)).await.unwrap();
+    assert_eq!(journal.prune(Timestamp(50), Some("/another/workspace")).await.unwrap(), []);
+    let gone = journal.prune(Timestamp(50), Some(&head("old-done").workspace)).await.unwrap();
 
     assert_eq!(gone, [run("old-done"), run("old-failed")]);
+    assert_eq!(journal.prune(Timestamp(50), None).await.unwrap(), []);
     assert_eq!(journal.list(&RunFilter::default()).unwrap().len(), 3);
     drop(held);
 }
@@ -94,7 +96,7 @@ async fn pruning_removes_files_that_no_record_came_to_name() {
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
     std::fs::File::open(&old).unwrap().set_modified(long_ago).unwrap();
 
-    journal.prune(Timestamp(0)).await.unwrap();
+    journal.prune(Timestamp(0), None).await.unwrap();
 
     assert!(!old.exists() && fresh.exists());
 }

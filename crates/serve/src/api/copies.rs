@@ -6,12 +6,12 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use updraft_run::StepId;
-use updraft_workbench::service::ForkOrder;
+use updraft_workbench::service::{ForkOrder, RepeatOrder};
 use utoipa::ToSchema;
 
 use super::SharedState;
 use super::input::{ApiPath, RunPath, known_run, whole};
-use super::keys::{KeyedJson, KeyedStart};
+use super::keys::{KeyHeader, KeyedJson, KeyedStart, not_started};
 use super::problem::{ApiResult, Problem};
 use super::runs::{ApiRunStart, created};
 
@@ -39,15 +39,9 @@ pub(super) struct ForkBody {
     post,
     path = "/runs/{id}/fork",
     tag = "runs",
-    params(
-        ("id" = String, Path, description = "The run"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key leads to the same run", min_length = 1, max_length = 255)
-    ),
+    params(("id" = String, Path, description = "The run"), KeyHeader),
     request_body = ForkBody,
-    responses(
-        (status = 422, description = "The key was used for another request", body = Problem, content_type = "application/problem+json"),
-        (status = 201, body = ApiRunStart, headers(("Location", description = "The address of the copy")))
-    )
+    responses((status = 201, body = ApiRunStart, headers(("Location", description = "The address of the copy"))))
 )]
 pub(super) async fn fork(
     State(state): State<SharedState>,
@@ -60,8 +54,8 @@ pub(super) async fn fork(
     };
     let ForkBody { at, goal, message, model, variables } = body;
     let order = ForkOrder { at, goal, message, model, variables: variables.into_iter().collect(), to };
-    let copy = Box::pin(state.service.runs.fork(id.as_str(), order)).await?;
-    Ok(created(copy.to_string()))
+    let copy = Box::pin(state.service.runs.fork(id.as_str(), order)).await;
+    Ok(created(copy.map_err(not_started)?.to_string()))
 }
 
 /// Which steps are repeated.
@@ -71,6 +65,13 @@ pub(super) struct RerunBody {
     /// These steps are carried out again, and what depends on them. None: only what is not up to date any more.
     #[serde(default)]
     steps: Vec<String>,
+    /// Another goal; the planner changes the plan as little as it can.
+    goal: Option<String>,
+    /// Another model; steps that used another are carried out again.
+    model: Option<String>,
+    /// What steps got from the web and from servers is kept, although it may be outdated.
+    #[serde(default)]
+    keep_web: bool,
 }
 
 /// Repeat a run that has ended
@@ -78,33 +79,24 @@ pub(super) struct RerunBody {
     post,
     path = "/runs/{id}/rerun",
     tag = "runs",
-    params(
-        ("id" = String, Path, description = "The run"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key leads to the same run", min_length = 1, max_length = 255)
-    ),
+    params(("id" = String, Path, description = "The run"), KeyHeader),
     request_body = RerunBody,
-    responses(
-        (status = 422, description = "The key was used for another request", body = Problem, content_type = "application/problem+json"),
-        (status = 201, body = ApiRunStart, headers(("Location", description = "The address of the new run")))
-    )
+    responses((status = 201, body = ApiRunStart, headers(("Location", description = "The address of the new run"))))
 )]
 pub(super) async fn rerun(
     State(state): State<SharedState>,
     RunPath(id): RunPath,
     sent: KeyedJson<RerunBody>,
 ) -> ApiResult<impl IntoResponse> {
-    let runs = &state.service.runs;
-    let (RerunBody { steps }, new, _alone) = match sent.claim(&state).await? {
+    let (RerunBody { steps, goal, model, keep_web }, to, _alone) = match sent.claim(&state).await? {
         KeyedStart::Known(id) => return Ok(created(id.to_string())),
         KeyedStart::New(body, id, alone) => (body, id, alone),
     };
     let steps = steps.iter().map(|step| StepId::parse(step)).collect::<Result<Vec<_>, _>>();
-    let steps = steps.map_err(|bad| Problem::conflict(bad.to_string()))?;
-    let repeated = match new {
-        Some(new) => Box::pin(runs.rerun_as(new, id.as_str(), steps)).await?,
-        None => Box::pin(runs.rerun(id.as_str(), steps)).await?,
-    };
-    Ok(created(repeated.to_string()))
+    let again = steps.map_err(|bad| Problem::conflict(bad.to_string()))?;
+    let order = RepeatOrder { again, goal, model, keep_web, to };
+    let repeated = Box::pin(state.service.runs.rerun(id.as_str(), order)).await;
+    Ok(created(repeated.map_err(not_started)?.to_string()))
 }
 
 /// How two runs differ

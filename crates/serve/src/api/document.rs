@@ -19,8 +19,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
 use super::{
-    aftermath, copies, files, hooks, knowledge, memory, plan, recurring, roles, runs, server, socket, steering, stream,
-    surroundings,
+    accounts, aftermath, aside, copies, files, hooks, knowledge, logs, memory, permissions, plan, recurring, roles,
+    runs, server, socket, steering, stream, surroundings, upkeep,
 };
 
 /// Where the API is.
@@ -47,12 +47,28 @@ pub(crate) const PREFIX: &str = "/api/v1";
         steering::pause,
         steering::resume,
         steering::cancel,
+        steering::cancel_step,
+        upkeep::adopt,
         plan::show,
         plan::replace,
         aftermath::export,
         aftermath::changes,
         aftermath::undo,
         aftermath::remove,
+        logs::logs,
+        accounts::audit,
+        accounts::replay,
+        accounts::detail,
+        logs::stats,
+        upkeep::import,
+        upkeep::prune,
+        permissions::list,
+        permissions::allow,
+        permissions::forget,
+        permissions::clear,
+        aside::list,
+        aside::restore,
+        aside::delete,
         copies::fork,
         copies::rerun,
         copies::diff,
@@ -62,12 +78,15 @@ pub(crate) const PREFIX: &str = "/api/v1";
         surroundings::tools,
         surroundings::call,
         surroundings::models,
+        surroundings::skills,
+        surroundings::servers,
         memory::list,
         memory::add,
         memory::change,
         memory::forget,
         knowledge::search,
         knowledge::documents,
+        knowledge::forget,
         knowledge::ingestion,
         knowledge::ingest,
         recurring::list,
@@ -80,13 +99,21 @@ pub(crate) const PREFIX: &str = "/api/v1";
         recurring::run_recipe,
         server::health,
         server::doctor,
+        server::settings,
         hooks::list,
         server::users,
         server::add_user,
         server::remove_user,
         openapi,
     ),
-    components(schemas(Problem, runs::ApiRunGroup, aftermath::ApiExportFormat)),
+    components(schemas(
+        Problem,
+        runs::ApiRunGroup,
+        aftermath::ApiExportFormat,
+        logs::ApiLog,
+        logs::ApiLogFormat,
+        accounts::ApiDetail
+    )),
     modifiers(&CommonParts)
 )]
 struct ApiDocument;
@@ -135,6 +162,8 @@ fn complete(method: &Method, path: &str, operation: &mut Operation) {
         }
     }
     let has_body = operation.request_body.is_some();
+    let is_key = |parameter: &RefOr<Parameter>| matches!(parameter, RefOr::T(one) if one.name == "Idempotency-Key");
+    let has_key = operation.parameters.iter().flatten().any(is_key);
     let problems = [
         ("400", "The request cannot be read.", true),
         ("401", "There is no token, or it is not known.", true),
@@ -144,6 +173,7 @@ fn complete(method: &Method, path: &str, operation: &mut Operation) {
         ("409", "It does not fit what is there.", true),
         ("413", "The body is too large.", has_body),
         ("415", "The body has another type.", has_body),
+        ("422", "The `Idempotency-Key` was used for another request.", has_key),
         ("500", "The server could not do it.", true),
     ];
     for (status, words, _) in problems.into_iter().filter(|(.., is_possible)| *is_possible) {

@@ -5,12 +5,15 @@ use axum::extract::{FromRequest as _, Multipart, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Duration, Instant};
+use updraft_workbench::UpdraftService;
 use utoipa::ToSchema;
 
 use super::SharedState;
 use super::input::{RunPath, SILENCE, too_large, too_slow, wrong_type};
+use super::keys::{KeyHeader, RequestKey, SentKey, hash};
 use super::problem::{ApiResult, Problem};
 use crate::bearer::ApiCaller;
 use crate::page::uploads::{FOLDER, MOST_BYTES, MOST_FILES, safe_name};
@@ -21,6 +24,9 @@ pub(super) const MOST_SENT: usize = MOST_BYTES + (1 << 20);
 const WHOLE: Duration = Duration::from_mins(10);
 /// Files are held in memory until all of them are there, so only so many bodies are received at once.
 static RECEIVERS: Semaphore = Semaphore::const_new(4);
+
+/// A file that was sent: its name and its content.
+type SentFile = (String, Vec<u8>);
 
 /// Files to be added.
 #[derive(Deserialize, ToSchema)]
@@ -44,12 +50,15 @@ pub(super) struct ApiFiles {
     post,
     path = "/files",
     tag = "files",
+    params(KeyHeader),
     request_body(content = FilesBody, content_type = "multipart/form-data"),
     responses((status = 201, body = ApiFiles))
 )]
-pub(super) async fn add(State(state): State<SharedState>, request: Request) -> ApiResult<(StatusCode, Json<ApiFiles>)> {
-    let paths = receive(&state, request).await?;
-    Ok((StatusCode::CREATED, Json(ApiFiles { paths })))
+pub(super) async fn add(State(state): State<SharedState>, request: Request) -> ApiResult<(StatusCode, Json<Value>)> {
+    let (files, key, _place) = receive(request).await?;
+    let service = state.service.clone();
+    let added = state.once(key, move |_| async move { Ok(json!(ApiFiles { paths: store(&service, files).await? })) });
+    Ok((StatusCode::CREATED, Json(added.await?)))
 }
 
 /// Add files to the workspace, and tell a run of them
@@ -57,7 +66,7 @@ pub(super) async fn add(State(state): State<SharedState>, request: Request) -> A
     post,
     path = "/runs/{id}/files",
     tag = "files",
-    params(("id" = String, Path, description = "The run")),
+    params(("id" = String, Path, description = "The run"), KeyHeader),
     request_body(content = FilesBody, content_type = "multipart/form-data"),
     responses((status = 201, body = ApiFiles))
 )]
@@ -66,17 +75,30 @@ pub(super) async fn add_to_run(
     Extension(caller): Extension<ApiCaller>,
     RunPath(id): RunPath,
     request: Request,
-) -> ApiResult<(StatusCode, Json<ApiFiles>)> {
-    let runs = &state.service.runs;
-    let view = runs.view(id.as_str()).await?;
-    if view.status.is_final() {
-        return Err(Problem::conflict(format!("run {id} has already ended: it is {}", view.status)));
+) -> ApiResult<(StatusCode, Json<Value>)> {
+    let (files, key, _place) = receive(request).await?;
+    let (service, user) = (state.service.clone(), caller.name().to_owned());
+    let added = state.once(key, move |_| async move {
+        let view = service.runs.view(id.as_str()).await?;
+        if view.status.is_final() {
+            return Err(Problem::conflict(format!("run {id} has already ended: it is {}", view.status)));
+        }
+        let paths = store(&service, files).await?;
+        let list = paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+        tracing::info!(user, "files for run {id}: {list}");
+        service.runs.tell_user(id.as_str(), format!("I have added files to the workspace: {list}")).await?;
+        Ok(json!(ApiFiles { paths }))
+    });
+    Ok((StatusCode::CREATED, Json(added.await?)))
+}
+
+/// Stores files in the workspace, and gives their paths.
+async fn store(service: &UpdraftService, files: Vec<SentFile>) -> ApiResult<Vec<String>> {
+    let mut paths = Vec::new();
+    for (name, content) in files {
+        paths.push(service.files.add(FOLDER, &name, content).await?);
     }
-    let paths = receive(&state, request).await?;
-    let list = paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
-    tracing::info!(user = caller.name(), "files for run {id}: {list}");
-    runs.tell_user(id.as_str(), format!("I have added files to the workspace: {list}")).await?;
-    Ok((StatusCode::CREATED, Json(ApiFiles { paths })))
+    Ok(paths)
 }
 
 /// Refuses what is of another type, or announces itself as too large, without reading it.
@@ -93,10 +115,11 @@ fn check_head(headers: &HeaderMap) -> ApiResult<()> {
     Ok(())
 }
 
-/// Receives the files of a body, and stores them.
-async fn receive(state: &SharedState, request: Request) -> ApiResult<Vec<String>> {
+/// Receives the files of a body. The place among the receivers is kept until the files are stored.
+async fn receive(request: Request) -> ApiResult<(Vec<SentFile>, Option<RequestKey>, SemaphorePermit<'static>)> {
     check_head(request.headers())?;
-    let _place = RECEIVERS.acquire().await.map_err(|_| Problem::conflict("the server is stopping"))?;
+    let key = SentKey::of(&request)?;
+    let place = RECEIVERS.acquire().await.map_err(|_| Problem::conflict("the server is stopping"))?;
     let sent = Multipart::from_request(request, &()).await;
     let mut sent = sent.map_err(|wrong| Problem::unreadable(wrong.body_text()))?;
     let (mut files, mut bytes, end) = (Vec::new(), 0, Instant::now() + WHOLE);
@@ -112,14 +135,12 @@ async fn receive(state: &SharedState, request: Request) -> ApiResult<Vec<String>
     if files.is_empty() {
         return Err(Problem::unreadable("the body has no files"));
     }
-    let mut paths = Vec::new();
-    for (name, content) in files {
-        paths.push(state.service.files.add(FOLDER, &name, content).await?);
-    }
-    Ok(paths)
+    let described = |(name, content): &SentFile| format!("{name}\0{}\0", hash(content));
+    let key = key.with(files.iter().map(described).collect::<String>());
+    Ok((files, key, place))
 }
 
-async fn receive_one(mut field: Field<'_>, bytes: &mut usize, end: Instant) -> ApiResult<(String, Vec<u8>)> {
+async fn receive_one(mut field: Field<'_>, bytes: &mut usize, end: Instant) -> ApiResult<SentFile> {
     let name = safe_name(field.file_name().unwrap_or_default());
     let mut content = Vec::new();
     while let Some(part) = in_time(field.chunk(), end).await? {

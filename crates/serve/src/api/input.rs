@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use updraft_run::RunId;
+use utoipa::IntoParams;
 
 use super::problem::Problem;
 use super::{ApiState, SharedState};
@@ -40,7 +41,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for ApiJson<T> {
         if !is_json(request.headers()) {
             return Err(wrong_type("application/json"));
         }
-        let bytes = read_body(request, MOST_JSON).await?;
+        let bytes = read_body(request, MOST_JSON, WHOLE).await?;
         // A list would be taken for the fields of an object in their order.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(Problem::unreadable("the body is not a JSON object"));
@@ -81,6 +82,35 @@ pub(super) fn known_run(state: &ApiState, id: &str) -> Result<RunId, Problem> {
     state.service.runs.find(id).map_err(|fault| Problem::missing(fault.message))
 }
 
+/// Which part of a list is wanted.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// How many are skipped.
+    #[serde(default)]
+    #[param(maximum = 1_000_000_000)]
+    skip: u32,
+    /// At most this many.
+    #[serde(default = "hundred")]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: u32,
+}
+
+fn hundred() -> u32 {
+    100
+}
+
+impl ListParams {
+    /// How many are skipped and how many are given.
+    pub(super) fn range(&self) -> Result<(usize, usize), Problem> {
+        if self.skip > 1_000_000_000 || !(1..=1000).contains(&self.limit) {
+            return Err(Problem::unreadable("`limit` is a number from 1 to 1000, and `skip` at most a billion"));
+        }
+        Ok((self.skip as usize, self.limit as usize))
+    }
+}
+
 /// The number of an event, if a run can have so many.
 pub(super) fn sensible(number: u64) -> Result<u64, Problem> {
     if number <= 1_000_000_000_000 { Ok(number) } else { Err(Problem::unreadable("no event has such a number")) }
@@ -96,9 +126,14 @@ pub(super) fn whole<'de, D: Deserializer<'de>>(body: D) -> Result<u64, D::Error>
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
+    let kind = content_type(headers);
+    kind == "application/json" || kind.ends_with("+json")
+}
+
+/// The type of a body, in lower case and without parameters.
+pub(super) fn content_type(headers: &HeaderMap) -> String {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json") || kind.to_ascii_lowercase().ends_with("+json")
+    kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// The body is not what is expected.
@@ -122,13 +157,13 @@ pub(super) fn too_slow() -> Problem {
 }
 
 /// Reads a whole body. What announces itself as too large is not read at all.
-async fn read_body(request: Request, most: usize) -> Result<Bytes, Problem> {
+pub(super) async fn read_body(request: Request, most: usize, whole: Duration) -> Result<Bytes, Problem> {
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: u64| length > most as u64) {
         return Err(too_large(most));
     }
     let reading = collect(request.into_body(), most);
-    tokio::time::timeout(WHOLE, reading).await.map_err(|_| too_slow())?
+    tokio::time::timeout(whole, reading).await.map_err(|_| too_slow())?
 }
 
 async fn collect(body: Body, most: usize) -> Result<Bytes, Problem> {

@@ -85,6 +85,45 @@ pub(super) async fn documents(State(state): State<SharedState>) -> ApiResult<Jso
     Ok(Json(written.collect()))
 }
 
+/// Which documents are removed from the index.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DocumentParams {
+    /// A file or folder, relative to the workspace.
+    #[param(min_length = 1)]
+    path: String,
+}
+
+/// How many documents were removed.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiDocumentCount {
+    /// Their number.
+    removed: usize,
+}
+
+/// Remove documents from the index
+///
+/// Files of the workspace come back unless `.gitignore` or `.ignore` leaves them out.
+#[utoipa::path(
+    delete,
+    path = "/knowledge/documents",
+    tag = "knowledge",
+    params(DocumentParams),
+    responses((status = 200, body = ApiDocumentCount))
+)]
+pub(super) async fn forget(
+    State(state): State<SharedState>,
+    ApiQuery(DocumentParams { path }): ApiQuery<DocumentParams>,
+) -> ApiResult<Json<ApiDocumentCount>> {
+    if path.is_empty() {
+        return Err(Problem::unreadable("the path is empty; `.` is the whole workspace"));
+    }
+    let files = Arc::clone(&state.service.files);
+    let removed = tokio::task::spawn_blocking(move || files.forget_documents(&path)).await??;
+    Ok(Json(ApiDocumentCount { removed }))
+}
+
 /// What is to be brought into the index.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

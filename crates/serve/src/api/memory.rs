@@ -4,11 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use updraft_workbench::Fault;
 use utoipa::ToSchema;
 
 use super::SharedState;
 use super::input::{ApiJson, ApiPath};
+use super::keys::{KeyHeader, KeyedJson};
 use super::problem::{ApiResult, Problem};
 
 /// Something that is remembered.
@@ -64,12 +66,17 @@ pub(super) async fn list(State(state): State<SharedState>) -> ApiResult<Json<Vec
     post,
     path = "/memory",
     tag = "memory",
+    params(KeyHeader),
     request_body = MemoryBody,
     responses((status = 204, description = "It is remembered"))
 )]
-pub(super) async fn add(State(state): State<SharedState>, ApiJson(body): ApiJson<MemoryBody>) -> ApiResult<StatusCode> {
-    let (runs, body) = (state.service.runs.clone(), body.checked()?);
-    tokio::task::spawn_blocking(move || runs.remember(&body.text, body.pinned)).await??;
+pub(super) async fn add(State(state): State<SharedState>, sent: KeyedJson<MemoryBody>) -> ApiResult<StatusCode> {
+    let (runs, body) = (state.service.runs.clone(), sent.body.checked()?);
+    let added = state.once(sent.key, move |_| async move {
+        tokio::task::spawn_blocking(move || runs.remember(&body.text, body.pinned)).await??;
+        Ok(Value::Null)
+    });
+    added.await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

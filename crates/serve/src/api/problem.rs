@@ -6,7 +6,7 @@
 //! | 401, 403 | no token; or a role that may not do this |
 //! | 404, 405 | there is no such run or address; or it has no such method |
 //! | 408, 413, 415 | the body takes too long, is too large, or of another type |
-//! | 409 | the request can be read, but does not fit what is there: the run has ended, nobody asks, no such model |
+//! | 409 | the request can be read, but does not fit what is there: the run has ended, nobody asks, no such model; or another server is doing the same |
 //! | 422 | an `Idempotency-Key` that was used for another request |
 //! | 500 | the server could not do it |
 
@@ -66,6 +66,17 @@ impl Problem {
         Self { hints: self.hints, ..Self::conflict(self.detail) }
     }
 
+    /// The same, if what does not fit is that something does not exist which the address names.
+    pub(super) fn into_missing(self) -> Self {
+        let is_conflict = self.status == StatusCode::CONFLICT.as_u16();
+        if is_conflict { Self { hints: self.hints, ..Self::missing(self.detail) } } else { self }
+    }
+
+    /// The same, if what does not exist is only named in the body.
+    pub(super) fn missing_in_body(self) -> Self {
+        if self.status == StatusCode::NOT_FOUND.as_u16() { self.into_conflict() } else { self }
+    }
+
     /// The same, with what to do.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -76,7 +87,7 @@ impl Problem {
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let status = match fault.kind {
-            Kind::Usage | Kind::Config | Kind::NoSandbox => StatusCode::CONFLICT,
+            Kind::Usage | Kind::Config | Kind::NoSandbox | Kind::Taken => StatusCode::CONFLICT,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self { hints: fault.hints, ..Self::new(status, fault.message) }

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 use updraft_workbench::recipes::FoundRecipe;
 use updraft_workbench::schedules::{DueRun, MissedPolicy, NewSchedule, OverlapPolicy, Schedule, ScheduleWork};
 use updraft_workbench::time_format;
 use utoipa::ToSchema;
 
 use super::SharedState;
-use super::input::{ApiJson, ApiPath, whole};
-use super::keys::{KeyedJson, KeyedStart};
+use super::input::{ApiPath, whole};
+use super::keys::{KeyHeader, KeyedJson, KeyedStart, SentKey, not_started};
 use super::problem::{ApiResult, Problem};
 use super::runs::{ApiRunStart, created};
 
@@ -130,13 +131,14 @@ fn whole_if_given<'de, D: Deserializer<'de>>(body: D) -> Result<Option<u64>, D::
     post,
     path = "/schedules",
     tag = "schedules",
+    params(KeyHeader),
     request_body = ScheduleBody,
     responses((status = 201, body = ApiSchedule))
 )]
 pub(super) async fn add(
     State(state): State<SharedState>,
-    ApiJson(body): ApiJson<ScheduleBody>,
-) -> ApiResult<(StatusCode, Json<ApiSchedule>)> {
+    KeyedJson { body, key }: KeyedJson<ScheduleBody>,
+) -> ApiResult<(StatusCode, Json<Value>)> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let is_name = |name: &String| (1..=64).contains(&name.len()) && name.chars().all(is_plain);
     if !body.name.iter().all(is_name) {
@@ -159,8 +161,9 @@ pub(super) async fn add(
         missed: if body.skip_missed { MissedPolicy::Skip } else { MissedPolicy::RunOnce },
         overlap: if body.queue { OverlapPolicy::Queue } else { OverlapPolicy::Skip },
     };
-    let added = state.service.runs.add_schedule(new).await?;
-    Ok((StatusCode::CREATED, Json(added.into())))
+    let runs = state.service.runs.clone();
+    let added = state.once(key, move |_| async move { Ok(json!(ApiSchedule::from(runs.add_schedule(new).await?))) });
+    Ok((StatusCode::CREATED, Json(added.await?)))
 }
 
 /// Checks that there is a schedule of this name.
@@ -226,16 +229,21 @@ pub(super) async fn resume(
     post,
     path = "/schedules/{name}/run",
     tag = "schedules",
-    params(("name" = String, Path, description = "The schedule")),
+    params(("name" = String, Path, description = "The schedule"), KeyHeader),
     responses((status = 202, body = ApiRunStart))
 )]
 pub(super) async fn run_now(
     State(state): State<SharedState>,
     ApiPath(name): ApiPath<String>,
-) -> ApiResult<(StatusCode, Json<ApiRunStart>)> {
+    request: Request,
+) -> ApiResult<(StatusCode, Json<Value>)> {
     known_schedule(&state, &name).await?;
-    let run = state.service.runs.run_schedule(&name).await?;
-    Ok((StatusCode::ACCEPTED, Json(ApiRunStart { id: run.to_string() })))
+    let (runs, key) = (state.service.runs.clone(), SentKey::of(&request)?.with(""));
+    let begun = state.once(key, move |_| async move {
+        let id = runs.run_schedule(&name).await?.to_string();
+        Ok(json!(ApiRunStart { id }))
+    });
+    Ok((StatusCode::ACCEPTED, Json(begun.await?)))
 }
 
 /// A goal or a plan with parameters.
@@ -317,15 +325,9 @@ pub(super) struct RecipeBody {
     post,
     path = "/recipes/{name}/run",
     tag = "schedules",
-    params(
-        ("name" = String, Path, description = "The recipe"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key leads to the same run", min_length = 1, max_length = 255)
-    ),
+    params(("name" = String, Path, description = "The recipe"), KeyHeader),
     request_body = RecipeBody,
-    responses(
-        (status = 422, description = "The key was used for another request", body = Problem, content_type = "application/problem+json"),
-        (status = 201, body = ApiRunStart, headers(("Location", description = "The address of the run")))
-    )
+    responses((status = 201, body = ApiRunStart, headers(("Location", description = "The address of the run"))))
 )]
 pub(super) async fn run_recipe(
     State(state): State<SharedState>,
@@ -341,5 +343,6 @@ pub(super) async fn run_recipe(
     };
     let parameters = parameters.into_iter().collect();
     let work = ScheduleWork { recipe: Some(name), parameters, model, ..ScheduleWork::default() };
-    Ok(created(Box::pin(state.service.runs.order_recipe(id, work)).await?.to_string()))
+    let started = Box::pin(state.service.runs.order_recipe(id, work)).await;
+    Ok(created(started.map_err(not_started)?.to_string()))
 }

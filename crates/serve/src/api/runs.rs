@@ -1,10 +1,13 @@
 //! `/runs`: runs listed, started and looked at.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use updraft_run::{ApprovalMode, RunMode};
 use updraft_workbench::service::{OrderFace, RunGroup, RunListQuery, RunOrder};
 use utoipa::{IntoParams, ToSchema};
@@ -12,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::SharedState;
 use super::document::PREFIX;
 use super::input::{ApiQuery, RunPath, known_run, sensible};
-use super::keys::{KeyedJson, KeyedStart};
+use super::keys::{KeyHeader, KeyedJson, KeyedStart, not_started};
 use super::problem::{ApiResult, Problem};
 use super::run_json::{ApiEvent, ApiRun, ApiRunRow};
 
@@ -113,6 +116,16 @@ pub(super) struct NewRunBody {
     files: Vec<String>,
     /// The id of a run that has ended, which this one follows up on.
     follows: Option<String>,
+    /// What must hold at the end: "cargo test passes", "file report.md exists", or free text.
+    #[serde(default)]
+    requirements: Vec<String>,
+    /// Shared variables to start with.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    variables: BTreeMap<String, Value>,
+    /// A plan, instead of one that the planner makes: its `steps`, or node-link data.
+    #[schema(value_type = Option<Object>)]
+    plan: Option<Map<String, Value>>,
 }
 
 /// What happens with calls that need approval.
@@ -142,9 +155,13 @@ impl From<ApiApprovals> for ApprovalMode {
 
 impl NewRunBody {
     fn order(self, state: &SharedState) -> ApiResult<RunOrder> {
-        let Self { goal, agent, swarm, model, approvals, plan_first, files, follows } = self;
+        let Self { goal, agent, swarm, model, approvals, plan_first, files, follows, requirements, variables, plan } =
+            self;
         if goal.is_empty() {
             return Err(Problem::unreadable("the goal is empty; say what you want done"));
+        }
+        if plan.is_some() && (agent.is_some() || swarm || plan_first) {
+            return Err(Problem::conflict("`plan` excludes `agent`, `swarm` and `plan_first`"));
         }
         let mode = match (agent, swarm) {
             (Some(_), true) => return Err(Problem::conflict("`agent` and `swarm` exclude each other")),
@@ -155,8 +172,9 @@ impl NewRunBody {
         let usual = state.service.settings().effective.approvals.value;
         let approvals = approvals.map(ApprovalMode::from).filter(|approvals| *approvals != usual);
         let follows = follows.map(|id| known_run(state, &id)).transpose().map_err(Problem::into_conflict)?;
-        let face = OrderFace::Api;
-        Ok(RunOrder { goal, mode, model, approvals, plan_first, files, follows, face, ..RunOrder::default() })
+        let (plan, face) = (plan.map(Value::Object), OrderFace::Api);
+        let order = RunOrder { goal, mode, model, approvals, plan_first, files, follows, face, ..RunOrder::default() };
+        Ok(RunOrder { requirements, variables, plan, ..order })
     }
 }
 
@@ -180,14 +198,9 @@ pub(super) fn created(id: String) -> impl IntoResponse {
     post,
     path = "/runs",
     tag = "runs",
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key leads to the same run", min_length = 1, max_length = 255)
-    ),
+    params(KeyHeader),
     request_body = NewRunBody,
-    responses(
-        (status = 422, description = "The key was used for another request", body = Problem, content_type = "application/problem+json"),
-        (status = 201, body = ApiRunStart, headers(("Location", description = "The address of the run")))
-    )
+    responses((status = 201, body = ApiRunStart, headers(("Location", description = "The address of the run"))))
 )]
 pub(super) async fn start(
     State(state): State<SharedState>,
@@ -200,10 +213,10 @@ pub(super) async fn start(
     };
     let order = body.order(&state)?;
     let started = match id {
-        Some(id) => Box::pin(runs.order_as(id, order)).await?,
-        None => Box::pin(runs.order(order)).await?,
+        Some(id) => Box::pin(runs.order_as(id, order)).await,
+        None => Box::pin(runs.order(order)).await,
     };
-    Ok(created(started.to_string()))
+    Ok(created(started.map_err(not_started)?.to_string()))
 }
 
 /// Show a run

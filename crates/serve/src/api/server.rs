@@ -1,4 +1,4 @@
-//! The server itself: its health, what works here, and who may use it.
+//! The server itself: its health, what works here, its settings, and who may use it.
 
 use axum::Json;
 use axum::extract::State;
@@ -56,6 +56,24 @@ pub(super) async fn doctor(State(state): State<SharedState>) -> Json<Vec<ApiChec
         ApiCheck { status: status.word(), check: what, found, advice }
     };
     Json(checks.iter().map(written).collect())
+}
+
+/// A setting.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiSetting {
+    /// Its name.
+    name: String,
+    /// Its value, as in TOML.
+    value: String,
+    /// Where it comes from.
+    origin: String,
+}
+
+/// List the settings that hold here
+#[utoipa::path(get, path = "/settings", tag = "server", responses((status = 200, body = [ApiSetting])))]
+pub(super) async fn settings(State(state): State<SharedState>) -> Json<Vec<ApiSetting>> {
+    let all = state.service.settings().effective.list();
+    Json(all.into_iter().map(|(name, value, origin)| ApiSetting { name, value, origin }).collect())
 }
 
 /// Somebody who may use the server.

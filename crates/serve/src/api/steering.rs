@@ -3,11 +3,13 @@
 use axum::extract::State;
 use axum::{Extension, Json};
 use serde::Deserialize;
-use updraft_run::{ApprovalScope, Verdict};
+use serde_json::Value;
+use updraft_run::{ApprovalScope, StepId, Verdict};
 use utoipa::ToSchema;
 
 use super::SharedState;
-use super::input::{ApiJson, RunPath};
+use super::input::{ApiJson, ApiPath, RunPath, known_run};
+use super::keys::{KeyHeader, KeyedJson};
 use super::problem::{ApiResult, Problem};
 use super::run_json::ApiRun;
 use crate::bearer::ApiCaller;
@@ -27,19 +29,27 @@ pub(super) struct MessageBody {
     post,
     path = "/runs/{id}/tell",
     tag = "steering",
-    params(("id" = String, Path, description = "The run")),
+    params(("id" = String, Path, description = "The run"), KeyHeader),
     request_body = MessageBody,
     responses((status = 200, body = ApiRun))
 )]
 pub(super) async fn tell(
     State(state): State<SharedState>,
     RunPath(id): RunPath,
-    ApiJson(body): ApiJson<MessageBody>,
+    KeyedJson { body: MessageBody { message }, key }: KeyedJson<MessageBody>,
 ) -> ApiResult<Json<ApiRun>> {
-    if body.message.is_empty() {
+    if message.is_empty() {
         return Err(Problem::unreadable("the message is empty"));
     }
-    state.service.runs.tell_user(id.as_str(), body.message).await?;
+    let (runs, run) = (state.service.runs.clone(), id.clone());
+    let told = state.once(key, move |begun| async move {
+        match begun {
+            None => runs.tell_user(run.as_str(), message).await?,
+            Some(begun) => runs.tell_user_once(run.as_str(), message, begun).await?,
+        }
+        Ok(Value::Null)
+    });
+    told.await?;
     Ok(Json(state.service.runs.view(id.as_str()).await?.into()))
 }
 
@@ -184,4 +194,22 @@ pub(super) async fn cancel(
     RunPath(id): RunPath,
 ) -> ApiResult<Json<ApiRun>> {
     Ok(Json(state.service.runs.cancel(id.as_str(), caller.name()).await?.into()))
+}
+
+/// Stop one step of a run for good
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/steps/{step}/cancel",
+    tag = "steering",
+    params(("id" = String, Path, description = "The run"), ("step" = String, Path, description = "The step")),
+    responses((status = 200, body = ApiRun))
+)]
+pub(super) async fn cancel_step(
+    State(state): State<SharedState>,
+    Extension(caller): Extension<ApiCaller>,
+    ApiPath((id, step)): ApiPath<(String, String)>,
+) -> ApiResult<Json<ApiRun>> {
+    let id = known_run(&state, &id)?;
+    let step = StepId::parse(&step).map_err(|bad| Problem::missing(bad.to_string()))?;
+    Ok(Json(state.service.runs.cancel_step(id.as_str(), &step, caller.name()).await?.into()))
 }

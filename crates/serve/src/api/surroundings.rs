@@ -1,10 +1,10 @@
-//! What runs have around them: agents, tools and models.
+//! What runs have around them: agents, tools, models, skills and MCP servers.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use updraft_workbench::service::{FileToolOutput, ProviderCard, ToolCard};
+use updraft_workbench::service::{FileToolOutput, ProviderCard, ServerCard, SkillCard, ToolCard};
 use utoipa::ToSchema;
 
 use super::SharedState;
@@ -133,4 +133,66 @@ pub(super) async fn models(State(state): State<SharedState>) -> Json<ApiModels> 
     let runs = &state.service.runs;
     let providers = runs.providers().into_iter().map(ApiProvider::from).collect();
     Json(ApiModels { usual: runs.usual_model().to_owned(), providers })
+}
+
+/// A skill: a folder with instructions for a kind of task.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiSkill {
+    /// Its name; empty if it cannot be used.
+    name: String,
+    /// What it is for.
+    description: String,
+    /// Its folder.
+    folder: String,
+    /// Why it cannot be used.
+    faults: Vec<String>,
+    /// What is ignored in it.
+    remarks: Vec<String>,
+}
+
+/// List skills
+#[utoipa::path(get, path = "/skills", tag = "surroundings", responses((status = 200, body = [ApiSkill])))]
+pub(super) async fn skills(State(state): State<SharedState>) -> ApiResult<Json<Vec<ApiSkill>>> {
+    let runs = state.service.runs.clone();
+    let all = tokio::task::spawn_blocking(move || runs.skills()).await?;
+    let written = |SkillCard { folder, name, description, faults, remarks }: SkillCard| ApiSkill {
+        name,
+        description,
+        folder,
+        faults,
+        remarks,
+    };
+    Ok(Json(all.into_iter().map(written).collect()))
+}
+
+/// The MCP servers that runs use.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiServers {
+    /// The servers.
+    servers: Vec<ApiServer>,
+    /// What is wrong with other entries.
+    remarks: Vec<String>,
+}
+
+/// An MCP server.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ApiServer {
+    /// Its name.
+    name: String,
+    /// `connected`, `starting`, `idle`, `failed` or `disabled`.
+    state: &'static str,
+    /// Why it is in this state; empty if there is nothing to say.
+    why: String,
+    /// How many tools it has, as far as it has said.
+    tools: usize,
+}
+
+/// List MCP servers that runs use; none is started for that
+#[utoipa::path(get, path = "/servers", tag = "surroundings", responses((status = 200, body = ApiServers)))]
+pub(super) async fn servers(State(state): State<SharedState>) -> ApiResult<Json<ApiServers>> {
+    let runs = state.service.runs.clone();
+    let (cards, remarks) = tokio::task::spawn_blocking(move || runs.servers()).await?;
+    let written =
+        |ServerCard { name, state, why, tools, .. }: ServerCard| ApiServer { name, state: state.word(), why, tools };
+    Ok(Json(ApiServers { servers: cards.into_iter().map(written).collect(), remarks }))
 }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use updraft_run::{ApprovalScope, RunId, StepId, Verdict};
-use updraft_workbench::service::RunOrder;
+use updraft_workbench::service::{RepeatOrder, RunOrder};
 
 use super::PageState;
 use super::failure::PageFailure;
@@ -172,6 +172,6 @@ pub(super) async fn rerun(
     Form(form): Form<RerunForm>,
 ) -> Result<Response, PageFailure> {
     let step = StepId::parse(&form.step).map_err(|bad| PageFailure::usage(&bad.to_string()))?;
-    let new = state.service.runs.rerun(&run, vec![step]).await?;
+    let new = state.service.runs.rerun(&run, RepeatOrder { again: vec![step], ..RepeatOrder::default() }).await?;
     Ok(back(new.as_str()))
 }

@@ -91,7 +91,8 @@ impl LogLine {
         }
     }
 
-    fn as_json(&self) -> Value {
+    /// The line as an object.
+    pub fn as_json(&self) -> Value {
         let mut line = Map::new();
         line.insert("at".into(), time_format::iso_millis(self.at).into());
         line.insert("level".into(), self.level.word().into());

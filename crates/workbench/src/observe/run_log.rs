@@ -1,19 +1,39 @@
 //! The lines that each event adds to the logs of its run.
 
+use std::ops::ControlFlow;
+
+use updraft_journal::Journal;
 use updraft_run::{
-    Effect, EffectAddress, EffectKind, Event, Judgement, ModelAnswer, PlanReason, Record, Reply, Run, StepId, Verdict,
+    Effect, EffectAddress, EffectKind, Event, Judgement, ModelAnswer, PlanReason, Record, Reply, Run, RunId, StepId,
+    Verdict,
 };
 
-use super::log_line::{LogLevel, LogLine};
+use super::log_line::{LogKind, LogLevel, LogLine};
+use crate::fault::Fault;
 use crate::history::{CallEntry, EntryKind, RunHistory};
 
 /// Most bytes of one text.
 const LONGEST_TEXT: usize = 64 << 10;
 
 /// The lines that a record adds; `history` is the run after it.
-pub fn log_lines(history: &RunHistory, record: &Record) -> Vec<LogLine> {
+pub(super) fn log_lines(history: &RunHistory, record: &Record) -> Vec<LogLine> {
     let lines = LineMaker { history, run: history.run(), record };
     record.events.iter().flat_map(|event| lines.general(event).into_iter().chain(lines.reasoning(event))).collect()
+}
+
+/// Makes a log of a run from its journal, line by line, until `take` has enough. Blocks on the disk.
+pub fn read_log(
+    journal: &Journal,
+    id: &RunId,
+    kind: LogKind,
+    take: &mut dyn FnMut(&LogLine) -> ControlFlow<()>,
+) -> Result<(), Fault> {
+    let mut history = RunHistory::default();
+    journal.read(id, 0, &mut |first, record: Record| {
+        history.add(first, &record, u64::MAX);
+        log_lines(&history, &record).iter().filter(|line| line.kind == kind).try_for_each(&mut *take)
+    })?;
+    Ok(())
 }
 
 struct LineMaker<'a> {

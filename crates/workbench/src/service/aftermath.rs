@@ -13,7 +13,7 @@ use crate::fault::{Fault, blocking};
 use crate::folders::AppFolders;
 use crate::history::RunArchive;
 use crate::journal;
-use crate::observe::remove_logs;
+use crate::removal::remove_run;
 use crate::resume::folder_of;
 use crate::tools;
 use crate::undo::{self, UndoDirection};
@@ -75,13 +75,8 @@ impl LiveRuns {
 
     /// Removes a run that nobody works on from the journal, with its logs and what was kept to undo its changes.
     pub async fn remove(&self, run: &RunId) -> Result<(), Fault> {
-        self.journal().delete(run, false).await.map_err(|error| busy(run, error))?;
-        let folders = &self.bench().folders;
-        // Usually there is nothing; leftovers do no harm.
-        let _ = std::fs::remove_dir_all(undo::records(folders).join(run.as_str()));
-        let _ = std::fs::remove_dir_all(tools::copies_of(folders, run));
-        remove_logs(folders, run);
-        Ok(())
+        let removed = remove_run(&self.bench().folders, self.journal(), run, false).await;
+        removed.map_err(|error| busy(run, error))
     }
 }
 

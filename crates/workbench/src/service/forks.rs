@@ -1,12 +1,16 @@
-//! Runs that people take up again from the past, perhaps with another goal, message, model or values.
+//! Runs that people take up again from the past or repeat, perhaps with another goal, message, model or values.
 
 use serde_json::Value;
-use updraft_run::{Event, Input, RunId};
+use updraft_engine::WebResults;
+use updraft_run::{Event, Input, RunId, StepId};
 
+use super::orders::OrderFace;
 use super::runs::LiveRuns;
 use crate::fault::{Fault, blocking};
+use crate::flags::Flags;
 use crate::fork::{Fork, check_variable, may_fork};
 use crate::journal::new_id;
+use crate::repeat::RepeatChange;
 
 /// Where a run is cut, and what is different in the copy.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +26,21 @@ pub struct ForkOrder {
     /// Variables with other values.
     pub variables: Vec<(String, Value)>,
     /// The id of the copy, if it must have a certain one.
+    pub to: Option<RunId>,
+}
+
+/// How a run is repeated.
+#[derive(Clone, Debug, Default)]
+pub struct RepeatOrder {
+    /// Steps that are carried out again in any case, and what depends on them.
+    pub again: Vec<StepId>,
+    /// Another goal: the planner changes the plan.
+    pub goal: Option<String>,
+    /// Another model; steps that used another are carried out again.
+    pub model: Option<String>,
+    /// What steps got from the web and from servers is kept, although it may be outdated.
+    pub keep_web: bool,
+    /// The id of the repetition, if it must have a certain one.
     pub to: Option<RunId>,
 }
 
@@ -83,6 +102,35 @@ impl LiveRuns {
         let handle = Box::pin(bench.fork(fork, then)).await?;
         self.drive_on(handle, Some(bench));
         Ok(to)
+    }
+
+    /// Repeats a run that has ended.
+    pub async fn rerun(&self, run: &str, order: RepeatOrder) -> Result<RunId, Fault> {
+        let RepeatOrder { again, goal, model, keep_web, to } = order;
+        let of = self.find(run)?;
+        let old = self.load(&of).await?;
+        if !old.is_over() {
+            return Err(Fault::usage(format!("run {of} has not ended; it is {}", old.status())));
+        }
+        if old.is_imported() {
+            return Err(Fault::usage(format!("run {of} was imported; its model, folder and commands are not yours")));
+        }
+        let goal = goal.filter(|goal| !goal.trim().is_empty());
+        let model = model.unwrap_or_else(|| old.settings().model.clone());
+        let flags = Flags { model: Some(model), ..self.flags_for(&old).await? };
+        let mut bench = self.bench_for(&old, flags)?;
+        if goal.is_some() && bench.is_plan_first(&old) {
+            bench.hold_to_reading();
+        }
+        let web = if keep_web { WebResults::Kept } else { WebResults::Renewed };
+        let change = RepeatChange { goal, again, web, ..RepeatChange::default() };
+        let mut repeat = Box::pin(bench.repeat(&of, change)).await?;
+        bench.check(&repeat.new, Vec::new())?;
+        OrderFace::Page.word().clone_into(&mut repeat.new.goal.door);
+        let id = to.map_or_else(new_id, Ok)?;
+        let handle = Box::pin(bench.start(id.clone(), repeat.new)).await?;
+        self.drive_on(handle, Some(bench));
+        Ok(id)
     }
 }
 

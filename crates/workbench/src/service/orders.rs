@@ -1,21 +1,22 @@
 //! Runs that people start from a page, or programs by the HTTP API: with settings of their own, after other runs, or once more.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::Value;
 use updraft_engine::Agent;
 use updraft_run::{
-    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, GraphFault, Input, Origins, Requirement, Run, RunId,
-    RunMode, StepId,
+    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Event, Goal, Graph, GraphFault, Input, Origins, Requirement,
+    Run, RunId, RunMode, Timestamp,
 };
 
 use super::runs::LiveRuns;
 use crate::confinement;
-use crate::fault::Fault;
+use crate::fault::{Fault, blocking};
 use crate::flags::{Confine, Flags};
 use crate::goal_pictures::{pictures_among, pictures_of};
 use crate::journal::new_id;
-use crate::repeat::RepeatChange;
 use crate::resume::StoredRun;
 use crate::start::NewGoal;
 use crate::workbench::Workbench;
@@ -78,6 +79,12 @@ pub struct RunOrder {
     pub files: Vec<String>,
     /// The run that it follows up on.
     pub follows: Option<RunId>,
+    /// What must hold at the end, one sentence each.
+    pub requirements: Vec<String>,
+    /// Shared variables to start with.
+    pub variables: BTreeMap<String, Value>,
+    /// A plan, instead of one that the planner makes; as `updraft run --plan` reads it.
+    pub plan: Option<Value>,
     /// Where it comes from.
     pub face: OrderFace,
 }
@@ -105,9 +112,15 @@ impl LiveRuns {
         if self.is_stopping() {
             return Err(Fault::failed("the server is stopping; ask again when it is back"));
         }
-        let RunOrder { goal: text, asked, origins, mode, model, approvals, plan_first, files, follows, face, .. } =
+        let RunOrder { goal: text, asked, origins, model, approvals, plan_first, files, follows, variables, .. } =
             order;
-        let mut goal = Goal { text, asked, origins, mode, files, door: face.word().to_owned(), ..Goal::default() };
+        let required = order.requirements.iter().filter(|text| !text.trim().is_empty());
+        let mut requirements: Vec<Requirement> = required.map(|text| Requirement::parse(text)).collect();
+        requirements.extend(order.plan.iter().flat_map(Requirement::all_in));
+        let (plan, faults) = order.plan.as_ref().map(Graph::read_what_can_be).unzip();
+        let mode = if plan.is_some() { RunMode::Given } else { order.mode };
+        let door = order.face.word().to_owned();
+        let mut goal = Goal { text, asked, origins, mode, files, door, variables, requirements, ..Goal::default() };
         if let Some(last) = &follows {
             self.continue_conversation(&mut goal, last).await?;
         }
@@ -119,8 +132,8 @@ impl LiveRuns {
         pictures.extend(sent);
         bytes.extend(content);
         goal.pictures = pictures;
-        let new = NewGoal { goal, pictures: bytes, plan_first, ..NewGoal::default() };
-        self.bench().check(&new, Vec::new())?;
+        let new = NewGoal { goal, pictures: bytes, plan, plan_first, ..NewGoal::default() };
+        self.bench().check(&new, faults.unwrap_or_default())?;
         if model.is_none() && approvals.is_none() && !plan_first {
             let handle = Box::pin(self.bench().start(id.clone(), new)).await?;
             self.drive_on(handle, None);
@@ -181,6 +194,23 @@ impl LiveRuns {
         Ok(())
     }
 
+    /// Sends a message to a run, unless it was sent since then already.
+    pub async fn tell_user_once(&self, run: &str, message: String, since: Timestamp) -> Result<(), Fault> {
+        let (journal, id, wanted) = (self.journal().clone(), self.find(run)?, message.clone());
+        let was_sent = blocking(move || {
+            let is_it = |sent: &str| sent == wanted;
+            let mut was_sent =
+                journal.inbox(&id)?.iter().any(|one| matches!(&one.input, Input::Tell { message } if is_it(message)));
+            journal.read(&id, 0, &mut |_, record| {
+                let is_told = |event: &Event| matches!(event, Event::Told { message } if is_it(message));
+                was_sent |= record.at >= since && record.events.iter().any(is_told);
+                if was_sent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            Ok(was_sent)
+        });
+        if was_sent.await? { Ok(()) } else { self.tell_user(run, message).await }
+    }
+
     /// Sends a message to a run that has not ended.
     pub async fn tell_user(&self, run: &str, message: String) -> Result<(), Fault> {
         if message.trim().is_empty() {
@@ -192,31 +222,6 @@ impl LiveRuns {
             return Err(Fault::usage(format!("run {id} has already ended: it is {}", loaded.status())));
         }
         self.tell(&id, Input::Tell { message }).await
-    }
-
-    /// Repeats a run that has ended: these steps, and what depends on them.
-    pub async fn rerun(&self, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
-        self.rerun_as(new_id()?, run, again).await
-    }
-
-    /// The same, under an id that is not in use.
-    pub async fn rerun_as(&self, id: RunId, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
-        let of = self.find(run)?;
-        let old = self.load(&of).await?;
-        if !old.is_over() {
-            return Err(Fault::usage(format!("run {of} has not ended; it is {}", old.status())));
-        }
-        if old.is_imported() {
-            return Err(Fault::usage(format!("run {of} was imported; its model, folder and commands are not yours")));
-        }
-        let flags = Flags { model: Some(old.settings().model.clone()), ..self.flags_for(&old).await? };
-        let bench = self.bench_for(&old, flags)?;
-        let mut repeat = Box::pin(bench.repeat(&of, RepeatChange { again, ..RepeatChange::default() })).await?;
-        bench.check(&repeat.new, Vec::new())?;
-        OrderFace::Page.word().clone_into(&mut repeat.new.goal.door);
-        let handle = Box::pin(bench.start(id.clone(), repeat.new)).await?;
-        self.drive_on(handle, Some(bench));
-        Ok(id)
     }
 
     /// The flags with which a stored run is copied or repeated: approvals and limits are those of this service, or stricter.

@@ -66,8 +66,9 @@ impl LiveRuns {
         goal.earlier.fold(self.settings().effective.memory.conversation());
         let (pictures, bytes) = pictures_of(pictures)?;
         goal.pictures = pictures;
+        goal.answer_schema = schema;
         let id = new_id()?;
-        let new = NewGoal { goal, pictures: bytes, schema, ..NewGoal::default() };
+        let new = NewGoal { goal, pictures: bytes, ..NewGoal::default() };
         self.bench().check(&new, Vec::new())?;
         let handle = Box::pin(self.bench().start(id.clone(), new)).await?;
         self.drive_on(handle, None);

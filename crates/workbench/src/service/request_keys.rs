@@ -15,8 +15,8 @@ use crate::journal::new_id;
 
 /// Where keys are stored, for how long, and how many.
 const SCOPE: &str = "request keys ";
-const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
-const MOST_KEPT: usize = 10_000;
+pub(super) const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
+pub(super) const MOST_KEPT: usize = 10_000;
 
 /// What a request with a key leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,9 @@ struct StoredRequest {
 impl LiveRuns {
     /// The run of a request with a key. The caller starts no other run with the same key in the meantime.
     pub async fn keyed_run(&self, key: &str, request: &str) -> Result<KeyedRun, Fault> {
+        if self.has_answer(key)? {
+            return Ok(KeyedRun::OtherRequest);
+        }
         let new = StoredRequest { request: request.to_owned(), run: new_id()? };
         let text = serde_json::to_string(&new).map_err(|error| Fault::failed(error.to_string()))?;
         let first = move |known: Option<StoredValue>| match known {
@@ -67,5 +70,10 @@ impl LiveRuns {
         }
         let is_known = self.journal().head(&stored.run).is_ok();
         Ok(if is_known { KeyedRun::Known(stored.run) } else { KeyedRun::ToStart(stored.run) })
+    }
+
+    /// Whether a key was used for a request that starts a run.
+    pub(super) fn has_run(&self, key: &str) -> Result<bool, Fault> {
+        Ok(self.journal().stored(&format!("{SCOPE}{}", self.workspace()), key)?.is_some())
     }
 }

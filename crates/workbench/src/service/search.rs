@@ -1,6 +1,7 @@
 //! Uses the workspace's files through the agents' tools, under the same rules, and searches them.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ use super::files::changed;
 use super::ingestion::IngestionState;
 use super::service_types::{FileToolOutput, SearchHit, WorkspaceFileChange};
 use crate::fault::Fault;
+use crate::folders::AppFolders;
+use crate::settings::RememberedRules;
 
 /// Most documents that a search returns.
 const HITS: usize = 20;
@@ -32,6 +35,9 @@ pub struct WorkspaceFiles {
     pub(super) place: Place,
     /// What clients may do: the same mode and rules as for runs.
     pub(super) settings: RunSettings,
+    /// Where rules are stored that people allow with "always", and for which folder.
+    pub(super) folders: AppFolders,
+    pub(super) folder: PathBuf,
     /// The index that `retrieve` searches, for documents as they were indexed.
     pub(super) index: Arc<WorkspaceIndex>,
     /// Receives the files that change.
@@ -71,7 +77,10 @@ impl WorkspaceFiles {
         let none = Rules::default();
         let client =
             RightsLayer { whose: "a client", mode: Some(ApprovalMode::Refuse), read_only: false, rules: &none };
-        match Rights::of(&self.settings, &[]).child(client).weigh(tool, prepared, &Origins::default()) {
+        // "Always" may have been said, or taken back, since the service was opened.
+        let mut settings = self.settings.clone();
+        RememberedRules::renew(&mut settings.rules, &self.folders, &self.folder);
+        match Rights::of(&settings, &[]).child(client).weigh(tool, prepared, &Origins::default()) {
             Permission::Allowed => Ok(()),
             Permission::Denied(failure) => Err(Fault::usage(failure.message)),
             Permission::Asked(asking) => Err(Fault::usage(format!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use updraft_engine::FoundSkill;
 use updraft_knowledge::{DocumentEntry, LONGEST_MEMORY, Memory, MemoryScope, NewMemory};
 use updraft_run::{Graph, Run};
 use updraft_tools::MemoryAccess;
@@ -12,7 +13,7 @@ use super::search::WorkspaceFiles;
 use crate::doctor::{self, DoctorCheck};
 use crate::fault::Fault;
 use crate::outlook::StepOutlook;
-use crate::{folders, memory};
+use crate::{folders, memory, skills};
 
 /// The variables that hold keys of model providers. Only whether they are set is ever told.
 const KEYS: [&str; 8] = [
@@ -61,9 +62,40 @@ impl WorkspaceFiles {
     pub fn documents(&self) -> Result<Vec<DocumentEntry>, Fault> {
         self.index.documents(&self.read_rules()).map_err(|error| Fault::failed(updraft_run::error_chain(&error)))
     }
+
+    /// Removes the documents at a path, or in it, from the index, and gives their number. Blocks on the disk.
+    pub fn forget_documents(&self, path: &str) -> Result<usize, Fault> {
+        self.index.forget(&self.place.workspace, &[self.folder.join(path)]).map_err(failed)
+    }
+}
+
+/// A skill, as people see it.
+#[derive(Clone, Debug)]
+pub struct SkillCard {
+    /// Its folder.
+    pub folder: String,
+    /// Its name; empty if it cannot be used.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Why it cannot be used.
+    pub faults: Vec<String>,
+    /// What is ignored in it.
+    pub remarks: Vec<String>,
 }
 
 impl LiveRuns {
+    /// The skills of the user and of the workspace. Blocks on the disk.
+    pub fn skills(&self) -> Vec<SkillCard> {
+        let bench = self.bench();
+        let card = |FoundSkill { folder, skill, remarks }: FoundSkill| {
+            let (skill, faults) = skill.map_or_else(|faults| (None, faults), |skill| (Some(skill), Vec::new()));
+            let (name, description) = skill.map(|skill| (skill.name, skill.description)).unwrap_or_default();
+            SkillCard { folder: folder.display().to_string(), name, description, faults, remarks }
+        };
+        skills::of(&bench.folders, &bench.folder, &bench.settings).into_iter().map(card).collect()
+    }
+
     fn memory(&self) -> MemoryAccess {
         let bench = self.bench();
         memory::access(&bench.folders, &bench.folder, &bench.settings)

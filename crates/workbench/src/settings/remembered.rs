@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use updraft_run::{ApprovalScope, Effect, Input, Rule, Run};
+use updraft_run::{ApprovalScope, Effect, Input, Rule, Rules, Run};
 
 use crate::fault::Fault;
 use crate::folders::AppFolders;
@@ -27,6 +27,17 @@ impl RememberedRules {
     pub fn rules(&self, workspace: &Path) -> Vec<Rule> {
         let known = self.folders.get(&workspace.display().to_string()).into_iter().flatten();
         known.filter_map(|rule| Rule::parse(rule, FROM).ok()).collect()
+    }
+
+    /// Puts the rules of a workspace as they are now into rules that were read earlier.
+    pub(crate) fn renew(rules: &mut Rules, folders: &AppFolders, workspace: &Path) {
+        rules.allow.retain(|rule| rule.from != FROM);
+        rules.allow.extend(Self::load(folders).rules(workspace));
+    }
+
+    /// The rule that a text says, as it is stored.
+    pub(crate) fn parse(text: &str) -> Result<String, Fault> {
+        Rule::parse(text, FROM).map(|rule| rule.to_string()).map_err(Fault::usage)
     }
 
     /// Adds rules for a workspace, keeping those that other processes have added.

@@ -10,25 +10,29 @@ use updraft_engine::RosterTexts;
 use updraft_journal::{Blob, Export, Journal, RunHeader, Status};
 use updraft_models::choose;
 use updraft_run::{AgentCard, Budget, Input, Record, ReflectionMode, Reply, Roster, Run, RunId, RunStart, Timestamp};
-use updraft_workbench::{Flags, UNKNOWN_MODEL};
 
 use super::session::{ImportedRun, ImportedStatus};
-use crate::args::ImportArgs;
-use crate::fault::{CliError, CliResult};
+use super::{ImportNext, ImportOrder, ImportReport, keep};
+use crate::fault::Fault;
 use crate::folders::AppFolders;
+use crate::fork::UNKNOWN_MODEL;
 use crate::settings::WorkspaceSettings;
-use crate::{agents, folders, journal, model_access, out, time_format, tools};
+use crate::{agents, journal, model_access, time_format, tools};
 
-pub(super) async fn import(folders: &AppFolders, args: &ImportArgs, text: &str) -> CliResult {
-    let workspace = folders::workspace(args.workspace.as_deref())?;
-    let flags = Flags { model: args.model.clone(), ..Flags::default() };
-    let settings = WorkspaceSettings::load(folders, &workspace, &flags)?;
-    let (agents, prompts) = agents::load(folders, &workspace, &settings)?;
-    let session = ImportedRun::read(text, &args.file.display().to_string(), &agents)?;
+pub(super) async fn import(
+    folders: &AppFolders,
+    journal: &Journal,
+    order: &ImportOrder,
+    text: &str,
+) -> Result<ImportReport, Fault> {
+    let workspace = &order.folder;
+    let settings = WorkspaceSettings::load(folders, workspace, &order.flags)?;
+    let (agents, prompts) = agents::load(folders, workspace, &settings)?;
+    let session = ImportedRun::read(text, &order.shown, &agents)?;
     let mut rules = settings.effective.rules();
     session.check(&agents, rules.max_steps)?;
     let spec = model_access::model_spec(&settings.effective.model.value);
-    let access = model_access::access(folders, &settings, &workspace);
+    let access = model_access::access(folders, &settings, workspace);
     rules.model = match spec.as_str() {
         _ if !session.is_open() => UNKNOWN_MODEL.to_owned(),
         named => choose(named, &access).await?.spec,
@@ -38,7 +42,7 @@ pub(super) async fn import(folders: &AppFolders, args: &ImportArgs, text: &str) 
     (rules.replans, rules.revisits) = (session.replans(), 0);
     rules.parallel += session.open_steps() as u32;
 
-    let dispatcher = tools::dispatcher(folders, &workspace, &settings).await?;
+    let dispatcher = tools::dispatcher(folders, workspace, &settings).await?;
     let (mut roster, words) = RosterTexts::gather(
         agents.iter(),
         &prompts,
@@ -60,25 +64,23 @@ pub(super) async fn import(folders: &AppFolders, args: &ImportArgs, text: &str) 
         budget: Budget::default(),
         plan: plan.map(Arc::new),
     };
-    let journal = journal::open(folders)?;
+    let mut notes = Vec::new();
     let head = RunHeader {
         workspace: start.settings.workspace.clone(),
         model: start.settings.model.clone(),
-        ..RunHeader::new(id_for(&journal, args, &session)?, start.goal.text.clone(), created)
+        ..RunHeader::new(id_for(journal, order, &session, &mut notes)?, start.goal.text.clone(), created)
     };
     let (run, records) = replay_results(&session, start, roster, created);
     if let [first, rest @ ..] = session.missing_in(&run).as_slice() {
         let and = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        return Err(CliError::failed(format!("the step `{first}`{and} cannot be placed where the file has it"))
-            .hint(format!("`updraft run --plan {} \"GOAL\"` runs the graph from the start", args.file.display())));
+        return Err(Fault::usage(format!("the step `{first}`{and} cannot be placed where the file has it"))
+            .hint(format!("`updraft run --plan {} \"GOAL\"` runs the graph from the start", order.shown)));
     }
     let head = RunHeader { status: Status::from_word(run.status_word()), ..head };
-    say_what_differs(&session, &run);
-    if !run.is_over() {
-        let id = &head.id;
-        out::note(&format!("the run is not finished\n  hint: `updraft resume {id}` continues it with {}", head.model));
-    }
-    super::keep(journal, Export { head, records, blobs: vec![words] }).await
+    notes.extend(differences(&session, &run));
+    let next = if run.is_over() { ImportNext::Nothing } else { ImportNext::Resume { model: head.model.clone() } };
+    let id = keep(journal, Export { head, records, blobs: vec![words] }).await?;
+    Ok(ImportReport { id, next, notes })
 }
 
 /// The roster without reviews and output schemas, and with every agent that the file names.
@@ -93,18 +95,23 @@ fn taking_all(roster: &Roster, session: &ImportedRun) -> Roster {
     all
 }
 
-/// The id from the command line, the file's own id if it is free, or a new one.
-fn id_for(journal: &Journal, args: &ImportArgs, session: &ImportedRun) -> Result<RunId, CliError> {
-    if let Some(id) = &args.id {
-        return RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()));
+/// The id that was chosen, the file's own id if it is free, or a new one.
+fn id_for(
+    journal: &Journal,
+    order: &ImportOrder,
+    session: &ImportedRun,
+    notes: &mut Vec<String>,
+) -> Result<RunId, Fault> {
+    if let Some(id) = &order.id {
+        return Ok(id.clone());
     }
     match session.name().and_then(|name| RunId::parse(name).ok()) {
         Some(own) if journal.head(&own).is_err() => Ok(own),
         Some(taken) => {
-            out::note(&format!("a run named `{taken}` already exists; this one gets a new name"));
-            Ok(journal::new_id()?)
+            notes.push(format!("a run named `{taken}` already exists; this one gets a new name"));
+            journal::new_id()
         }
-        None => Ok(journal::new_id()?),
+        None => journal::new_id(),
     }
 }
 
@@ -141,15 +148,17 @@ fn final_inputs(session: &ImportedRun, run: &Run, roster: Roster) -> Vec<Input> 
     stopped.chain([Input::Reload { roster: Arc::new(roster), strange: None }, Input::Pause]).collect()
 }
 
-fn say_what_differs(session: &ImportedRun, run: &Run) {
+/// The steps that are not as the file has them.
+fn differences(session: &ImportedRun, run: &Run) -> Vec<String> {
     let differs = |step: &&updraft_run::Step| match session.stands(&step.spec.id) {
         ImportedStatus::Done => step.status() != "completed",
         ImportedStatus::Failed => step.status() != "failed",
         ImportedStatus::Stopped => !matches!(step.status(), "cancelled" | "skipped"),
         ImportedStatus::Open => step.has_ended(),
     };
-    for step in run.steps().filter(differs).take(20) {
+    let note = |step: &updraft_run::Step| {
         let id = &step.spec.id;
-        out::note(&format!("step `{id}` is {} here and {} in the file", step.status(), session.word(id)));
-    }
+        format!("step `{id}` is {} here and {} in the file", step.status(), session.word(id))
+    };
+    run.steps().filter(differs).take(20).map(note).collect()
 }

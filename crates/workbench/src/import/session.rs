@@ -10,7 +10,7 @@ use updraft_run::{
     Run, RunMode, StepId, StepSpec, Timestamp, TokenUsage,
 };
 
-use crate::fault::CliError;
+use crate::fault::Fault;
 use crate::time_format;
 
 /// A run as another tool, or another Updraft, exported it.
@@ -35,9 +35,9 @@ pub(super) enum ImportedStatus {
 }
 
 impl ImportedRun {
-    pub(super) fn read(text: &str, shown: &str, agents: &Agents) -> Result<Self, CliError> {
+    pub(super) fn read(text: &str, shown: &str, agents: &Agents) -> Result<Self, Fault> {
         let no_graph = |why: &dyn std::fmt::Display| {
-            CliError::usage(format!("`{shown}` is neither a run's journal nor a graph: {why}"))
+            Fault::usage(format!("`{shown}` is neither a run's journal nor a graph: {why}"))
                 .hint("`updraft export --format jsonl` and `--format node-link` write what can be imported")
         };
         let mut data: Value = serde_json::from_str(text).map_err(|error| no_graph(&error))?;
@@ -155,7 +155,7 @@ impl ImportedRun {
     }
 
     /// Reports every fault of the graph. Steps that are over may name agents and variables that are unknown here.
-    pub(super) fn check(&self, agents: &Agents, max_steps: u32) -> Result<(), CliError> {
+    pub(super) fn check(&self, agents: &Agents, max_steps: u32) -> Result<(), Fault> {
         let over = || self.graph.steps.iter().filter(|step| self.stands(&step.id) != ImportedStatus::Open);
         let known = agents.iter().map(|agent| agent.name.as_str()).chain(over().map(|step| step.agent.as_str()));
         let mut variables: BTreeSet<&str> = self.globals().map(|(name, _)| name.as_str()).collect();
