@@ -11,7 +11,7 @@ mod next_inputs;
 mod parts;
 mod write_ahead;
 
-pub(crate) use at_home::{attach as attach_home, check_home};
+pub(crate) use at_home::{attach as attach_home, check_home, leave_home, note_home};
 pub(crate) use begin::context_blob;
 pub(crate) use calls_from_code::CallRequest;
 pub(crate) use log::log;
@@ -150,6 +150,11 @@ impl RunDriver {
     /// valid state.
     async fn append(&mut self, records: Vec<Record>, handled: Vec<i64>) -> Result<(), Error> {
         self.keep_marks(&records)?;
+        if let Some(home) = self.engine.home.clone().filter(|_| self.is_elsewhere())
+            && !self.unwritten.blobs.is_empty()
+        {
+            home.keep_blobs(&self.id, &self.unwritten.blobs).await?;
+        }
         let status = status_of(&self.run);
         let news = self.news_for_code(&records);
         let is_watched = self.engine.watch.is_watching();

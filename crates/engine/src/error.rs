@@ -129,7 +129,7 @@ impl Error {
                     .into(),
             ),
             Error::Elsewhere { .. } => Some(
-                "start its worker again: `updraft serve --engine restate` in the same folder; answers and cancels wait for it".into(),
+                "start its worker again: `updraft worker`, or `updraft serve --engine restate`, in the same folder; answers and cancels wait for it".into(),
             ),
             Error::AgentFile { .. } | Error::LeftOut { .. } | Error::NobodyInRole { .. } => {
                 Some("`updraft agents` shows the agents that were read".into())

@@ -3,6 +3,7 @@
 //! The journal here is then a copy, written once the home has accepted a record. An effect begins when the home hands it
 //! over, and each is begun at most once: see [`HandedEffect`].
 
+use updraft_journal::Blob;
 use updraft_run::{EffectAddress, Input, Record, Run, RunId, Timestamp};
 
 use crate::Error;
@@ -14,6 +15,24 @@ use crate::perform::EffectFuture;
 pub trait RunHome: Send + Sync {
     /// What and where it is, for people.
     fn place(&self) -> String;
+
+    /// Whether a run whose home is this place can be driven here. It cannot if another worker has it.
+    fn has(&self, place: &str) -> bool {
+        let _ = place;
+        true
+    }
+
+    /// Keeps large values where other workers find them too, before a record names them.
+    fn keep_blobs<'a>(&'a self, run: &'a RunId, blobs: &'a [Blob]) -> EffectFuture<'a, Result<(), Error>> {
+        let _ = (run, blobs);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The large values that records name, as far as they are kept there.
+    fn blobs_in<'a>(&'a self, records: &'a [Record]) -> EffectFuture<'a, Vec<Blob>> {
+        let _ = records;
+        Box::pin(std::future::ready(Vec::new()))
+    }
 
     /// Takes a run over for this process: whoever had it before can advance it no longer.
     fn attach<'a>(&'a self, run: &'a RunId) -> EffectFuture<'a, Result<HomeAttachment, Error>>;

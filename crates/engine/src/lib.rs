@@ -12,7 +12,7 @@
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | recipes as files | `recipe_file.rs`, `recipe_parameter.rs`, `recipe_template.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
-//! | runs whose home is elsewhere | `home.rs`, `drive/at_home.rs` |
+//! | runs whose home is elsewhere | `home.rs`, `drive/at_home.rs`, `run_copy.rs` |
 //! | which files contain text from outside | `marks.rs`, `drive/marks.rs` |
 //! | reports about past runs | `report.rs`, `stop_reason.rs`, `replay.rs`, `nodelink.rs`, `call_audit.rs`, `changed_files.rs` |
 //! | answers of people to a run's questions | `response.rs` |
@@ -60,6 +60,7 @@ mod recorded_model;
 mod replay;
 mod report;
 mod response;
+mod run_copy;
 mod skills;
 mod sources;
 mod start;
@@ -102,6 +103,7 @@ pub use replay::{
 };
 pub use report::{RunReport, Statistics, StepReport, dollars, failure_of, messages, requirements, waiting_for};
 pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
+pub use run_copy::RunCopy;
 pub use skills::{FoundSkill, check_skill, find_skills};
 pub use sources::{CitedSource, SourceState, sources_of};
 pub use start::{Background, NewRun};

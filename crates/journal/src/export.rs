@@ -94,7 +94,7 @@ impl Journal {
     }
 
     /// The values stored for a run, except the texts of its own large records, which are in their lines.
-    fn named_values(&self, run: &RunId) -> Result<Vec<ContentHash>, Error> {
+    pub fn named_values(&self, run: &RunId) -> Result<Vec<ContentHash>, Error> {
         self.0.read(|connection| {
             let row = crate::records::row_of(connection, run)?;
             let mut statement = connection.prepare_cached(

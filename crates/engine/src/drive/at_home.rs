@@ -1,6 +1,6 @@
 //! Driving a run whose home is elsewhere: inputs are decided there, and effects begin when they are handed over.
 
-use updraft_journal::{Batch, Change, Journal, Lease};
+use updraft_journal::{Batch, Blob, Change, Journal, Lease};
 use updraft_run::{Record, Run, RunId};
 
 use super::{NextActions, QueuedInput, RunDriver, status_of};
@@ -19,6 +19,9 @@ impl RunDriver {
         // The home may have accepted a record when this process dies, so what it names must be here before.
         let blobs = std::mem::take(&mut self.unwritten.blobs);
         if !blobs.is_empty() {
+            if let Some(home) = self.engine.home.clone() {
+                home.keep_blobs(&self.id, &blobs).await?;
+            }
             self.engine.journal.put_blobs(&self.id, blobs).await?;
         }
         let (mut handled, mut records) = (Vec::new(), Vec::new());
@@ -133,26 +136,41 @@ pub(crate) async fn attach(
     id: &RunId,
     run: &mut Run,
 ) -> Result<HomeAttachment, Error> {
+    if let Some(found) = journal.stored(HOMES, id.as_str())?
+        && !home.has(&found.value)
+    {
+        return Err(Error::Elsewhere { run: id.clone(), place: found.value });
+    }
     let mut attached = home.attach(id).await?;
     let here = journal.load(id)?;
     let known = here.len() as u64;
     if attached.records == 0 {
+        for hash in journal.named_values(id)? {
+            if let Some(bytes) = journal.blob(&hash)? {
+                home.keep_blobs(id, &[Blob::new(bytes)]).await?;
+            }
+        }
         home.adopt(id, attached.epoch, &here).await?;
         attached.records = known;
     } else if attached.records > known {
         let missing = home.records(id, known, attached.records).await?;
+        let blobs = home.blobs_in(&missing).await;
         for record in &missing {
             run.record(record);
         }
-        let batch = Batch { status: Some(status_of(run)), ..Batch::of(missing) };
+        let batch = Batch { status: Some(status_of(run)), blobs, ..Batch::of(missing) };
         journal.append(lease, batch).await?;
     } else if attached.records < known {
         let what = format!("its home has {} records, and {known} are known here", attached.records);
         return Err(Error::Incomplete { run: id.clone(), what });
     }
-    let place = home.place();
-    journal.change_stored(HOMES, id.as_str(), move |_| (Change::Set(place.clone()), ())).await?;
+    note_home(journal, id, home.place()).await?;
     Ok(attached)
+}
+
+/// Notes where a run has its home.
+pub(crate) async fn note_home(journal: &Journal, id: &RunId, place: String) -> Result<(), Error> {
+    Ok(journal.change_stored(HOMES, id.as_str(), move |_| (Change::Set(place.clone()), ())).await?)
 }
 
 /// Where the journal notes which runs have their home elsewhere, so that no other process continues them here.
