@@ -88,7 +88,7 @@ pub use endpoint::{Endpoint, ModelTuning};
 pub use error::{Error, Outage};
 pub use features::ToolCallStyle;
 pub use http::{Http, PostResult, SecretString};
-pub use limits::{RateLimit, RateLimiter, RequestPermit, exhausted_for, reset_after};
+pub use limits::{LimitFuture, RateLimit, RateLimiter, RequestPermit, SharedLimits, exhausted_for, reset_after};
 pub use model::{Delta, DeltaCallback, Model, ModelFuture, Prompt, TaskBrief};
 pub use prices::{context_window, known_models, price_for, price_of};
 pub use providers::{DialectKind, Provider, ProviderModels, provider, providers};

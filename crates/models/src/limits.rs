@@ -9,17 +9,20 @@ mod file;
 mod headers;
 mod process;
 mod rules;
+mod shared;
 mod store;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use self::database::{AdmissionRequest, AdmissionResult};
 pub use self::headers::{exhausted_for, reset_after};
+use self::shared::SharedPlace;
+pub use self::shared::{LimitFuture, SharedLimits};
 use self::store::LimiterStore;
 
 /// The time window of providers' limits.
@@ -60,6 +63,8 @@ struct LimiterShared {
     desk: LimiterStore,
     /// Notified when something changes that waiting requests of this process may depend on.
     changed: Notify,
+    /// Limits that several machines keep together.
+    shared: OnceLock<Arc<dyn SharedLimits>>,
 }
 
 impl RateLimiter {
@@ -77,7 +82,14 @@ impl RateLimiter {
     /// The same with another length of the window, for tests. All processes that share a file must use the same length.
     #[doc(hidden)]
     pub fn over(path: Option<PathBuf>, window: Duration) -> Self {
-        Self(Arc::new(LimiterShared { desk: LimiterStore::new(path, window), changed: Notify::new() }))
+        let desk = LimiterStore::new(path, window);
+        Self(Arc::new(LimiterShared { desk, changed: Notify::new(), shared: OnceLock::new() }))
+    }
+
+    /// From now on, limited requests are also admitted by these limits, which other machines keep as well.
+    pub fn share(&self, with: Arc<dyn SharedLimits>) {
+        // Set once, when the process starts.
+        let _ = self.0.shared.set(with);
     }
 
     /// Waits until a request may be sent; first come, first served. `account` names the model and the key; `tokens` is
@@ -96,7 +108,7 @@ impl RateLimiter {
                 told.tell(clock::now(), left, true, waiting);
                 tokio::time::sleep(left.min(rules::LONGEST_SLEEP)).await;
             }
-            return RequestPermit { shared: Arc::clone(&self.0), request: None };
+            return RequestPermit { shared: Arc::clone(&self.0), request: None, elsewhere: None };
         }
         let ask = AdmissionRequest { account, limit, tokens };
         let mut place = QueuePlace { shared: &self.0, id: None };
@@ -106,11 +118,15 @@ impl RateLimiter {
             let now = clock::now();
             // Without a database nothing is known, and the provider's own refusals have to suffice.
             match self.0.desk.write(|book| book.ask(ask, place.id, now)) {
-                None => return RequestPermit { shared: Arc::clone(&self.0), request: None },
+                None => {
+                    let permit = RequestPermit { shared: Arc::clone(&self.0), request: None, elsewhere: None };
+                    return self.admit_elsewhere(permit, ask, waiting).await;
+                }
                 Some(AdmissionResult::Go(request)) => {
                     place.id = None;
                     self.0.changed.notify_waiters();
-                    return RequestPermit { shared: Arc::clone(&self.0), request: Some(request) };
+                    let permit = RequestPermit { shared: Arc::clone(&self.0), request: Some(request), elsewhere: None };
+                    return self.admit_elsewhere(permit, ask, waiting).await;
                 }
                 Some(AdmissionResult::Wait { place: id, wait, sleep }) => {
                     place.id = Some(id);
@@ -123,6 +139,19 @@ impl RateLimiter {
                 }
             }
         }
+    }
+
+    /// Waits until the limits that other machines keep as well allow the request, too.
+    async fn admit_elsewhere(
+        &self,
+        mut permit: RequestPermit,
+        ask: AdmissionRequest<'_>,
+        waiting: &mut (dyn FnMut(Duration) + Send),
+    ) -> RequestPermit {
+        if let Some(shared) = self.0.shared.get() {
+            permit.elsewhere = Some(SharedPlace::admitted(Arc::clone(shared), ask, waiting).await);
+        }
+        permit
     }
 
     /// Notes that the provider asked for a pause: no request of this account is sent before its end, in any process. At
@@ -188,6 +217,7 @@ impl Drop for QueuePlace<'_> {
 pub struct RequestPermit {
     shared: Arc<LimiterShared>,
     request: Option<i64>,
+    elsewhere: Option<SharedPlace>,
 }
 
 impl RequestPermit {
@@ -202,6 +232,9 @@ impl RequestPermit {
 
     /// Replaces the expected number of tokens with the actual one.
     pub fn used(&self, tokens: u64) {
+        if let Some(place) = &self.elsewhere {
+            place.used(tokens);
+        }
         if let Some(request) = self.request {
             self.shared.desk.write(|book| book.used(request, tokens));
             self.shared.changed.notify_waiters();

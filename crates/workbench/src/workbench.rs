@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerformer, RunHome, RunWatcher};
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
-use updraft_models::{ModelAccess, ModelChoice, choose};
+use updraft_models::{ModelAccess, ModelChoice, SharedLimits, choose};
 use updraft_run::{ApprovalMode, Input, Level, Rules};
 use updraft_tools::Dispatcher;
 
@@ -38,12 +38,15 @@ pub struct RunCallbacks {
     pub tell: Tell,
     /// Where runs are kept and decided about, if that is not the journal here.
     pub home: Option<Arc<dyn RunHome>>,
+    /// Limits of models that other machines keep as well.
+    pub limits: Option<Arc<dyn SharedLimits>>,
 }
 
 impl Default for RunCallbacks {
     /// Ignores all events and messages.
     fn default() -> Self {
-        Self { watch: Arc::new(NoWatcher), stop: CancellationToken::new(), tell: Arc::new(|_| {}), home: None }
+        let (watch, stop) = (Arc::new(NoWatcher), CancellationToken::new());
+        Self { watch, stop, tell: Arc::new(|_| {}), home: None, limits: None }
     }
 }
 
@@ -112,6 +115,9 @@ impl Workbench {
         attendance: RunCallbacks,
     ) -> Self {
         let access = model_access::access(folders, &settings, folder);
+        if let Some(shared) = &attendance.limits {
+            access.limits.share(Arc::clone(shared));
+        }
         Self {
             folders: folders.clone(),
             folder: folder.to_owned(),

@@ -50,7 +50,7 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
         confine: args.confine.flags(),
         ..Flags::default()
     };
-    let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell(), home: None };
+    let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell(), ..RunCallbacks::default() };
     let mut bench = Workbench::open_for(&StoredRun::new(&old, journal)?, folders, flags, attendance)?;
     log::begin(folders, &bench.settings.effective.log.value);
     if args.goal.is_some() && args.plan.is_none() && bench.is_plan_first(&old) {

@@ -159,7 +159,8 @@ async fn open(
         }
     };
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
-    let attendance = RunCallbacks { watch: face.watch.clone(), stop: stop.clone(), tell: face.tell(), home: None };
+    let attendance =
+        RunCallbacks { watch: face.watch.clone(), stop: stop.clone(), tell: face.tell(), ..RunCallbacks::default() };
     let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, folders, flags, attendance)?;
     log::begin(folders, &bench.settings.effective.log.value);
     let was_said = args.workspace.is_some() && args.permission.approvals().is_some();
