@@ -28,11 +28,12 @@ mod setup;
 mod shared;
 mod tools;
 mod undo;
+mod worker;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use confine::{BoundsFlags, ConfineFlags};
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use files::{EdgeNames, ExportArgs, ExportFormat, ImportArgs};
+pub(crate) use files::{EdgeNames, ExportArgs, ExportFormat, ImportArgs, ImportKindWord, ImportScopeWord};
 pub(crate) use json::{JsonArgs, JsonCommand};
 pub(crate) use knowledge::{IngestArgs, SearchArgs};
 pub(crate) use mcp::{
@@ -59,6 +60,7 @@ pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, Worksp
 use shared::{parameter, variable};
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
 pub(crate) use undo::{AuditArgs, UndoArgs};
+pub(crate) use worker::{RestateFlags, WorkerArgs, WorkerCommand, WorkerStartArgs};
 
 /// Carries out goals with AI agents, and resumes where it stopped after a crash
 #[derive(Debug, Parser)]
@@ -153,10 +155,10 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  updraft export last --format markdown\n  updraft export last --html run.html\n  updraft export --all --format node-link --out sessions/"
     )]
     Export(ExportArgs),
-    /// Read a run from a file that `export` wrote or from NetworkX node-link data; or agents, models and servers of a
-    /// project with `agent_config.yaml`
+    /// Take over what other coding agents have here, after showing it; or read a run from a file that `export` wrote or from
+    /// NetworkX node-link data, or a project with `agent_config.yaml`
     #[command(
-        after_help = "Examples:\n  updraft import run.jsonl\n  updraft import session_7k2m.json --id copy\n  updraft import ~/S16_NetworkX"
+        after_help = "Examples:\n  updraft import --dry-run\n  updraft import --only servers,skills\n  updraft import run.jsonl\n  updraft import session_7k2m.json --id copy\n  updraft import ~/S16_NetworkX"
     )]
     Import(ImportArgs),
     /// Show how agents and models did in the newest runs: steps, failures, retries, costs
@@ -213,6 +215,9 @@ pub(crate) enum CliCommand {
     /// Show runs on a web page, and let other programs use Updraft over HTTP and editors over a WebSocket (the bridge)
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
+    /// Carry out runs that a Restate server keeps, without a page; or start one on such a worker
+    #[command(after_help = WORKER_EXAMPLES)]
+    Worker(Box<WorkerArgs>),
     /// Open the page of a running `updraft serve` in a browser, or print its address
     Open(OpenArgs),
     /// Speak MCP on standard input and output, and forward it to an editor's WebSocket
@@ -226,8 +231,10 @@ pub(crate) enum CliCommand {
     Init(InitArgs),
     /// Trust a workspace's agents, prompts, .env, MCP servers and settings, after showing them
     Trust(TrustArgs),
-    /// List the rules for what agents may do, and where each comes from; or remove one
-    #[command(after_help = "Example:\n  updraft permissions forget \"run_command(git push)\"")]
+    /// List the rules for what agents may do, and where each comes from; or add or remove one
+    #[command(
+        after_help = "Examples:\n  updraft permissions allow \"run_command(git push)\"\n  updraft permissions forget \"run_command(git push)\""
+    )]
     Permissions(PermissionsArgs),
     /// List, restore or delete files that were moved out of the workspace because other programs would run them
     Aside(AsideArgs),
@@ -280,6 +287,12 @@ const SCHEDULE_EXAMPLES: &str = "Examples:
   updraft schedule \"0 7 * * *\" \"What changed since yesterday?\" --name morning
   updraft schedule --every 2h --agent researcher \"Is the site up?\"
   updraft schedule \"0 9 * * mon\" --timezone Europe/Berlin --recipe weekly --param days=7";
+
+const WORKER_EXAMPLES: &str = "Examples:
+  updraft worker
+  updraft worker --workspaces ~/shop,~/docs --labels gpu
+  updraft worker --shared --blobs /srv/blobs --worker-name w2 --worker-listen 127.0.0.1:9081
+  updraft worker start --label gpu \"Train it\"";
 
 const SERVE_EXAMPLES: &str = "Examples:
   updraft serve

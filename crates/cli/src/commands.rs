@@ -57,3 +57,4 @@ pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod undo;
 mod users;
+pub(crate) mod worker;

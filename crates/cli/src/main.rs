@@ -104,6 +104,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Mcp(args) => c::mcp::run(&folders, args),
         CliCommand::Sandbox(args) => c::sandbox::run(&folders, args),
         CliCommand::Serve(args) => c::serve::run(&folders, *args),
+        CliCommand::Worker(args) => c::worker::run(&folders, *args),
         CliCommand::Open(args) => c::open::run(&folders, &args),
         CliCommand::Bridge(args) => c::bridge::run(&folders, &args),
         CliCommand::Acp(args) => c::acp::run(&folders, &args),

@@ -4,44 +4,35 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
-use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::hands::Hands;
+use crate::hosted_workspace::HostedWorkspace;
+use crate::identity::IdentityKeys;
 use crate::invocation::{Command, Invocation, answer, failure};
-use crate::messages::LogEntry;
-use crate::run_log::{FoldedRuns, RunLog};
-use crate::runs_object::{self, ENTRY, HandlerFault, commands_of, head_of, parse};
+use crate::limits_object::{self, LIMITS};
+use crate::manifest::{VERSIONS, manifest};
+use crate::runs_object::HandlerFault;
+use crate::workspaces_object::{self, WORKSPACES};
 
 /// The longest request: Restate's own limit for a message is half of it.
 const LONGEST: usize = 64 << 20;
-/// How Restate names a version of the protocol for invocations. What is used here is the same in all of these.
+/// How Restate names a version of the protocol for invocations.
 const INVOCATION: &str = "application/vnd.restate.invocation.v";
-const VERSIONS: [u32; 2] = [5, 6];
 /// A description of the handlers, in the version that we write.
 pub(crate) const MANIFEST: &str = "application/vnd.restate.endpointmanifest.v4+json";
-/// How long Restate remembers the key of a request.
-const KEYS: u64 = 24 * 60 * 60 * 1000;
-
-/// The shortest and the longest time between two attempts, in milliseconds; and how many there are before Restate waits
-/// for a person.
-const FIRST_RETRY: u64 = 50;
-const RETRY_INTERVAL: u64 = 1000;
-const RETRIES: u64 = 1_000_000_000;
-/// How long Restate waits for an answer before it tries again, in milliseconds, in two parts: handlers take milliseconds, but
-/// if the network is cut, nobody says that no answer will come. By its own settings it waits for eleven minutes.
-const SILENCE: u64 = 20_000;
 
 /// What the handlers need.
 pub(crate) struct Endpoint {
-    pub(crate) log: RunLog,
-    pub(crate) folded: FoldedRuns,
-    pub(crate) hands: Arc<Hands>,
+    /// The workspaces that this process works in.
+    pub(crate) workspaces: Vec<Arc<HostedWorkspace>>,
+    /// Who may call.
+    pub(crate) identity: IdentityKeys,
 }
 
 /// Serves the handlers. Runs that are being stopped still need them, so this ends with the process.
@@ -50,6 +41,7 @@ pub(crate) async fn serve(listener: TcpListener, endpoint: Arc<Endpoint>) {
         .route("/discover", get(discover))
         .route("/invoke/{service}/{handler}", post(invoke))
         .layer(DefaultBodyLimit::max(LONGEST))
+        .layer(middleware::from_fn_with_state(Arc::clone(&endpoint), check_sender))
         .with_state(endpoint);
     // Without this, each answer waits for the acknowledgement of the one before: 40 ms.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
@@ -59,33 +51,26 @@ pub(crate) async fn serve(listener: TcpListener, endpoint: Arc<Endpoint>) {
     }
 }
 
+/// Lets only our Restate in, before anything of the request is read.
+async fn check_sender(State(endpoint): State<Arc<Endpoint>>, request: Request, next: Next) -> Response {
+    match endpoint.identity.check(request.headers(), request.uri().path(), milliseconds_now() / 1000) {
+        Ok(()) => next.run(request).await,
+        Err(why) => {
+            tracing::warn!(path = request.uri().path(), why, "a request was refused");
+            respond(StatusCode::UNAUTHORIZED, HeaderValue::from_static("text/plain"), why.as_bytes().to_vec())
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "signatures and limits are about the time of day")]
+fn milliseconds_now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_millis() as u64)
+}
+
 async fn discover(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    let names = &endpoint.log.names;
-    // A worker may be away for long, and is needed as soon as it is back.
-    let service = |name: String, kind: &str, handlers: serde_json::Value| {
-        json!({
-            "name": name, "ty": kind, "handlers": handlers, "idempotencyRetention": KEYS, "journalRetention": 0,
-            "retryPolicyInitialInterval": FIRST_RETRY, "retryPolicyMaxInterval": RETRY_INTERVAL,
-            "retryPolicyMaxAttempts": RETRIES, "inactivityTimeout": SILENCE, "abortTimeout": SILENCE,
-        })
-    };
-    let handler = |name: &str, kind: &str| json!({ "name": name, "ty": kind });
-    // Nobody but the handlers themselves writes to the log and hands effects over.
-    let put = json!({ "name": "put", "ty": "EXCLUSIVE", "ingressPrivate": true });
-    let perform = json!({ "name": "perform", "ingressPrivate": true });
-    let runs = ["attach", "adopt", "advance", "tell"].map(|name| handler(name, "EXCLUSIVE"));
-    let runs = json!([runs[0], runs[1], runs[2], runs[3], handler("head", "SHARED")]);
-    let manifest = json!({
-        "protocolMode": "REQUEST_RESPONSE",
-        "minProtocolVersion": VERSIONS[0],
-        "maxProtocolVersion": VERSIONS[VERSIONS.len() - 1],
-        "services": [
-            service(names.runs(), "VIRTUAL_OBJECT", runs),
-            service(names.log(), "VIRTUAL_OBJECT", json!([put, handler("read", "SHARED")])),
-            service(names.hands(), "SERVICE", json!([perform])),
-        ],
-    });
-    respond(StatusCode::OK, HeaderValue::from_static(MANIFEST), manifest.to_string().into_bytes())
+    let names = endpoint.workspaces.iter().map(|workspace| &workspace.log.names);
+    respond(StatusCode::OK, HeaderValue::from_static(MANIFEST), manifest(names).to_string().into_bytes())
 }
 
 async fn invoke(
@@ -139,65 +124,16 @@ impl Endpoint {
         handler: &str,
         invocation: &Invocation,
     ) -> Option<Result<Vec<Command>, HandlerFault>> {
-        let names = &self.log.names;
-        let result = if service == names.runs() {
-            match handler {
-                "attach" => runs_object::attach(invocation),
-                "adopt" => self.adopt(invocation),
-                "advance" | "tell" => Box::pin(self.decide(handler, invocation)).await,
-                "head" => head_of(invocation).and_then(|head| Ok(vec![Command::Output(runs_object::json(&head)?)])),
-                _ => return None,
-            }
-        } else if service == names.log() {
-            match handler {
-                "put" => Ok(vec![
-                    Command::Set { key: ENTRY, value: invocation.input.clone() },
-                    Command::Output(b"null".to_vec()),
-                ]),
-                "read" => {
-                    let entry = invocation.state.get(ENTRY).cloned();
-                    Ok(vec![Command::Output(entry.unwrap_or_else(|| b"null".to_vec()))])
-                }
-                _ => return None,
-            }
-        } else if service == names.hands() && handler == "perform" {
-            self.perform(invocation).await
-        } else {
-            return None;
-        };
-        Some(result)
-    }
-
-    fn adopt(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
-        let entry = if let Some(stored) = invocation.replayed.first() {
-            parse(stored)?
-        } else {
-            let (entry, folded) = runs_object::adopt(invocation)?;
-            self.folded.keep(&invocation.key, folded);
-            entry
-        };
-        commands_of(&invocation.key, &entry, &self.log.names)
-    }
-
-    async fn decide(&self, handler: &str, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
-        let run = &invocation.key;
-        // A decision that was stored is completed, and not taken again.
-        if let Some(stored) = invocation.replayed.first() {
-            let entry: LogEntry = parse(stored)?;
-            return commands_of(run, &entry, &self.log.names);
+        match service {
+            WORKSPACES => return Some(workspaces_object::carry_out(handler, invocation)),
+            LIMITS => return Some(limits_object::carry_out(handler, invocation, milliseconds_now())),
+            _ => {}
         }
-        let folded = self.folded.take(&self.log, run, head_of(invocation)?).await?;
-        let decided = match handler {
-            "tell" => runs_object::tell(parse(&invocation.input)?, folded),
-            _ => runs_object::advance(&parse(&invocation.input)?, folded),
-        };
-        let (entry, folded) = decided?;
-        self.folded.keep(run, folded);
-        commands_of(run, &entry, &self.log.names)
-    }
-
-    async fn perform(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
-        self.hands.take(parse(&invocation.input)?).await?;
-        Ok(vec![Command::Output(b"null".to_vec())])
+        for workspace in &self.workspaces {
+            if let Some(result) = Box::pin(workspace.carry_out(service, handler, invocation)).await {
+                return Some(result);
+            }
+        }
+        None
     }
 }

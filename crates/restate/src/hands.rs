@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use updraft_engine::HandedEffect;
 use updraft_run::RunId;
 
-use crate::messages::HandOver;
+use crate::messages::{HandOver, StartRequest};
 use crate::runs_object::HandlerFault;
 
 /// How many effects may wait for a run that is busy; further ones are handed over again later.
@@ -21,11 +21,26 @@ pub type Waker = Arc<dyn Fn(RunId, HandedEffect) -> WakeFuture + Send + Sync>;
 /// What a [`Waker`] returns.
 pub type WakeFuture = Pin<Box<dyn Future<Output = Result<bool, String>> + Send>>;
 
+/// Starts a run under this id, unless there is one already.
+pub type RunStarter = Arc<dyn Fn(RunId, StartRequest) -> StartFuture + Send + Sync>;
+/// What a [`RunStarter`] returns.
+pub type StartFuture = Pin<Box<dyn Future<Output = Result<(), StartFault>> + Send>>;
+
+/// Why a run was not started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartFault {
+    /// It never will be: the order has a mistake.
+    Refused(String),
+    /// It may be later.
+    Later(String),
+}
+
 /// The runs that are driven here.
 #[derive(Default)]
 pub(crate) struct Hands {
     driven: Mutex<BTreeMap<RunId, mpsc::Sender<HandedEffect>>>,
     waker: OnceLock<Waker>,
+    starter: OnceLock<RunStarter>,
 }
 
 impl Hands {
@@ -38,10 +53,19 @@ impl Hands {
         handed
     }
 
-    /// Says how runs are driven that are not.
-    pub(crate) fn wake_with(&self, waker: Waker) {
-        // Set once, when the worker starts.
+    /// Says how runs are driven that are not, and how new ones are started. Called once, when the worker starts.
+    pub(crate) fn serve_with(&self, waker: Waker, starter: RunStarter) {
         let _ = self.waker.set(waker);
+        let _ = self.starter.set(starter);
+    }
+
+    /// Starts a run here.
+    pub(crate) async fn start(&self, run: RunId, request: StartRequest) -> Result<(), HandlerFault> {
+        let Some(starter) = self.starter.get() else { return Err(later("the worker is starting")) };
+        starter(run, request).await.map_err(|fault| match fault {
+            StartFault::Refused(why) => HandlerFault::Refused(422, why),
+            StartFault::Later(why) => HandlerFault::Later(why),
+        })
     }
 
     /// Takes what was handed over. It is handed over again if this fails, and may be so in any case.

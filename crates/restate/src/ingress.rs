@@ -1,11 +1,11 @@
-//! Calls handlers through Restate's ingress, and registers the worker at its admin address.
+//! Calls handlers through Restate's ingress, registers the worker at its admin address, and asks there what it keeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 /// The first wait after a failed attempt; each further one is twice as long.
@@ -20,6 +20,9 @@ const CONNECT: Duration = Duration::from_secs(2);
 
 /// How long an attempt may take when the process is stopping.
 const LAST_ATTEMPT: Duration = Duration::from_secs(3);
+
+/// What Restate calls it when a worker that registers does not describe its handlers.
+const WORKER_REFUSED: &str = "META0003";
 
 /// Why a call had no result.
 #[derive(Debug, thiserror::Error)]
@@ -46,9 +49,11 @@ pub enum CallFault {
 }
 
 /// A client of one Restate server, or of the nodes of a cluster. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Ingress {
     client: reqwest::Client,
+    /// Sent with every request.
+    token: Option<String>,
     /// As it was given: one address, or several with commas between them.
     url: String,
     /// Never empty.
@@ -56,6 +61,12 @@ pub(crate) struct Ingress {
     /// Which node is asked; the next one if it cannot be reached.
     asked: Arc<AtomicUsize>,
     stop: CancellationToken,
+}
+
+/// The answer to a query.
+#[derive(Deserialize)]
+struct QueryRows<T> {
+    rows: Vec<T>,
 }
 
 /// The handler that is called, and the key by which Restate recognises a repeated call.
@@ -69,14 +80,15 @@ pub(crate) struct CallTarget<'a> {
 
 impl Ingress {
     /// A client that gives up when `stop` is cancelled.
-    pub(crate) fn new(url: &str, stop: CancellationToken) -> Result<Self, CallFault> {
+    pub(crate) fn new(url: &str, token: Option<&str>, stop: CancellationToken) -> Result<Self, CallFault> {
         // Fails if another provider was chosen before, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().timeout(ATTEMPT).connect_timeout(CONNECT);
         let client = client.tcp_nodelay(true).build();
         let client = client.map_err(|error| unreachable_at(url, &error))?;
         let nodes = nodes_of(url).map(ToOwned::to_owned).collect();
-        Ok(Self { client, url: url.to_owned(), nodes, asked: Arc::default(), stop })
+        let token = token.map(ToOwned::to_owned);
+        Ok(Self { client, token, url: url.to_owned(), nodes, asked: Arc::default(), stop })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -89,17 +101,36 @@ impl Ingress {
         target: CallTarget<'_>,
         body: &impl Serialize,
     ) -> Result<T, CallFault> {
+        self.call_within(target, body, None).await
+    }
+
+    /// The same, but gives up after some time.
+    pub(crate) async fn call_within<T: DeserializeOwned>(
+        &self,
+        target: CallTarget<'_>,
+        body: &impl Serialize,
+        patience: Option<Duration>,
+    ) -> Result<T, CallFault> {
         let CallTarget { service, key, handler, idempotency } = target;
-        let path = format!("/{service}/{key}/{handler}");
-        let body = serde_json::to_vec(body).map_err(|error| CallFault::Unreadable(error.to_string()))?;
-        let reply = self.post(&path, body, idempotency, None).await?;
-        serde_json::from_slice(&reply).map_err(|error| CallFault::Unreadable(error.to_string()))
+        // A service without keys has none in its address.
+        let path = if key.is_empty() { format!("/{service}/{handler}") } else { format!("/{service}/{key}/{handler}") };
+        let body = serde_json::to_vec(body).map_err(|error| unreadable(&error))?;
+        let reply = self.post(&path, body, idempotency, patience).await?;
+        serde_json::from_slice(&reply).map_err(|error| unreadable(&error))
     }
 
     /// Registers a worker at the admin address, so that Restate finds its handlers.
     pub(crate) async fn register(&self, worker: &str, patience: Duration) -> Result<(), CallFault> {
         let body = serde_json::json!({ "uri": worker, "use_http_11": true, "force": true });
         self.post("/deployments", body.to_string().into_bytes(), None, Some(patience)).await.map(drop)
+    }
+
+    /// Asks the admin address, in SQL, what Restate keeps. This needs no worker.
+    pub(crate) async fn query<T: DeserializeOwned>(&self, sql: &str, patience: Duration) -> Result<Vec<T>, CallFault> {
+        let body = serde_json::json!({ "query": sql }).to_string().into_bytes();
+        let reply = self.post("/query", body, None, Some(patience)).await?;
+        let rows: QueryRows<T> = serde_json::from_slice(&reply).map_err(|error| unreadable(&error))?;
+        Ok(rows.rows)
     }
 
     /// Returns some time after the process was told to stop.
@@ -121,8 +152,15 @@ impl Ingress {
             let asked = self.asked.load(Ordering::Relaxed);
             let url = format!("{}{path}", self.nodes[asked % self.nodes.len()]);
             let mut request = self.client.post(&url).header("content-type", "application/json").body(body.clone());
+            request = request.header("accept", "application/json");
             if let Some(key) = idempotency {
                 request = request.header("idempotency-key", key);
+            }
+            if let Some(token) = &self.token {
+                request = request.bearer_auth(token);
+            }
+            if let Some(patience) = patience {
+                request = request.timeout(patience.min(ATTEMPT));
             }
             let tried = tokio::select! {
                 tried = attempt(request) => tried,
@@ -150,9 +188,19 @@ impl Ingress {
     }
 }
 
+impl std::fmt::Debug for Ingress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ingress({})", self.url)
+    }
+}
+
 /// The addresses of a cluster's nodes: written with commas between them.
 pub fn nodes_of(urls: &str) -> impl Iterator<Item = &str> {
     urls.split(',').map(|url| url.trim().trim_end_matches('/'))
+}
+
+fn unreadable(error: &serde_json::Error) -> CallFault {
+    CallFault::Unreadable(error.to_string())
 }
 
 fn unreachable_since_stopping() -> CallFault {
@@ -163,16 +211,17 @@ async fn attempt(request: reqwest::RequestBuilder) -> Result<Vec<u8>, CallFault>
     let reply = request.send().await.map_err(|error| unreachable_at("", &error))?;
     let status = reply.status();
     let body = reply.bytes().await.map_err(|error| unreachable_at("", &error))?;
-    let why = || {
-        let said: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
-        let message = said.as_ref().and_then(|said| said["message"].as_str());
-        message.map_or_else(|| String::from_utf8_lossy(&body).into_owned(), ToOwned::to_owned)
-    };
+    if status.is_success() {
+        return Ok(body.to_vec());
+    }
+    let said: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let why = said["message"].as_str().map_or_else(|| String::from_utf8_lossy(&body).into_owned(), ToOwned::to_owned);
     match status.as_u16() {
-        200..300 => Ok(body.to_vec()),
+        // It has reached the worker, and the worker has refused.
+        status if said["restate_code"] == WORKER_REFUSED => Err(CallFault::Refused { status, why }),
         // Restate itself is starting, or has too much to do.
-        408 | 429 | 500.. => Err(CallFault::Unreachable { url: String::new(), why: format!("{status}: {}", why()) }),
-        status => Err(CallFault::Refused { status, why: why() }),
+        408 | 429 | 500.. => Err(CallFault::Unreachable { url: String::new(), why: format!("{status}: {why}") }),
+        status => Err(CallFault::Refused { status, why }),
     }
 }
 
@@ -202,7 +251,7 @@ mod tests {
                 stream.write_all(answer).await.unwrap();
             }
         });
-        let ingress = Ingress::new(&format!("http://{away}/, http://{there}"), CancellationToken::new()).unwrap();
+        let ingress = Ingress::new(&format!("http://{away}/, http://{there}"), None, CancellationToken::new()).unwrap();
         for _ in 0..2 {
             let target = CallTarget { service: "Runs.w1", key: "r1", handler: "head", idempotency: None };
             let head: u32 = ingress.call(target, &serde_json::Value::Null).await.unwrap();

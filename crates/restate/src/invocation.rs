@@ -22,6 +22,8 @@ const FIRST_NOTIFICATION: u16 = 0x8000;
 /// What Restate sends to a handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Invocation {
+    /// Its id, which no other has.
+    pub(crate) id: Vec<u8>,
     /// The key of the object; empty for a service.
     pub(crate) key: String,
     /// The object's state.
@@ -56,6 +58,7 @@ impl Invocation {
     fn start(&mut self, message: &[u8]) -> Result<(), WireFault> {
         for field in FieldReader(message) {
             match field? {
+                (1, FieldValue::Bytes(id)) => self.id = id.to_vec(),
                 (4, FieldValue::Bytes(entry)) => {
                     let key = text(FieldReader(entry).bytes_of(1)?)?;
                     self.state.insert(key, FieldReader(entry).bytes_of(2)?.to_vec());
@@ -154,7 +157,9 @@ mod tests {
         let set = Command::Set { key: "head", value: b"8".to_vec() };
         let first = Invocation::read(&request(&[])).unwrap();
         let state = BTreeMap::from([("head".to_owned(), b"7".to_vec())]);
-        assert_eq!(first, Invocation { key: "run-1".into(), state, input: b"{}".to_vec(), replayed: Vec::new() });
+        let expected =
+            Invocation { id: b"id".to_vec(), key: "run-1".into(), state, input: b"{}".to_vec(), replayed: Vec::new() };
+        assert_eq!(first, expected);
         let again = Invocation::read(&request(&[send.clone(), set.clone()])).unwrap();
         assert_eq!(again.replayed, [b"entry".to_vec(), b"8".to_vec()]);
         let all = [send, set, Command::Output(b"done".to_vec())];

@@ -1,35 +1,64 @@
 //! Restate as a home for runs: their records and the decisions about them live in its durable objects, and workers
 //! perform their effects.
 //!
-//! A [`RestateHome`] is given to the engine as its `home`. It serves the handlers that Restate calls, and takes what
-//! Restate hands over. The protocol is spoken by this crate itself: handlers last milliseconds, never wait inside
+//! A [`RestateWorker`] serves the handlers that Restate calls, and has a [`RestateHome`] for each workspace, which is given
+//! to the engine as its `home`. The protocol is spoken by this crate itself: handlers last milliseconds, never wait inside
 //! Restate, and need five messages of it (docs/decisions/0047).
 //!
 //! | to read | file |
 //! |---|---|
 //! | how a run is decided about | `runs_object.rs`, with the forms in `messages.rs` |
 //! | how effects reach the engine | `hands.rs`, `restate_home.rs` |
+//! | a worker, its workspaces and where their files are | `worker.rs`, `workspaces_object.rs`, `shared_folder.rs` |
+//! | starting a run on some worker | `run_order.rs` |
+//! | who may call whom | `link.rs`, `identity.rs` |
 //! | one invocation, and its bytes | `invocation.rs`, `wire.rs` |
-//! | the HTTP server and client | `endpoint.rs`, `ingress.rs` |
-//! | reading a run back | `run_log.rs` |
+//! | the HTTP server and client | `endpoint.rs`, `manifest.rs`, `hosted_workspace.rs`, `ingress.rs` |
+//! | reading a run back, and copies of runs | `run_log.rs`, `run_projector.rs`, `changes.rs` |
+//! | large values | `blob_folder.rs` |
+//! | limits of models | `limits_object.rs`, `shared_limits.rs` |
 //! | what operators are told | `inspection.rs`, `callback_probe.rs` |
 
+mod blob_folder;
 mod callback_probe;
+mod changes;
 mod endpoint;
 mod hands;
+mod hosted_workspace;
+mod identity;
 mod ingress;
 mod inspection;
 mod invocation;
+mod limits_object;
+mod link;
+mod manifest;
 mod messages;
 mod restate_home;
 mod run_log;
+mod run_order;
+mod run_projector;
 mod runs_object;
 mod service_names;
+mod shared_folder;
+mod shared_limits;
 mod wire;
+mod worker;
+mod workspaces_object;
 
+pub use blob_folder::BlobFolder;
 pub use callback_probe::CallbackFinding;
-pub use hands::{WakeFuture, Waker};
+pub use hands::{RunStarter, StartFault, StartFuture, WakeFuture, Waker};
+pub use identity::{IdentityKeyFault, IdentityKeys};
 pub use ingress::{CallFault, nodes_of};
 pub use inspection::{AdminFinding, RegisteredWorker, ServerInspection, WaitingRequests, inspect};
-pub use restate_home::{RestateHome, RestateOptions};
+pub use limits_object::LimitTerms;
+pub use link::{LinkFault, RestateLink, check_address};
+pub use messages::StartRequest;
+pub use restate_home::RestateHome;
+pub use run_order::{OrderedRun, order};
+pub use run_projector::RunProjector;
 pub use service_names::ServiceNames;
+pub use shared_folder::{make_shared_workspace_id, shared_workspace_id};
+pub use shared_limits::LimitDesk;
+pub use worker::{RestateWorker, WorkerOptions, WorkerStartFault, WorkspaceOptions};
+pub use workspaces_object::{WorkerCard, WorkspaceCard};

@@ -105,3 +105,23 @@ pub(crate) struct HandOver {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effect: Option<(EffectAddress, u32)>,
 }
+
+/// The request to start a run on a worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartRequest {
+    /// The id of the run; by default one that follows from the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// What to do.
+    pub goal: String,
+    /// The agent that does it alone; without one, it is planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Another model than the worker's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Files of the workspace, by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}

@@ -1,76 +1,50 @@
-//! Restate as the home of runs: a worker's side of it.
+//! Restate as the home of runs: a worker's side of it, for one workspace.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use serde_json::Value;
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 use updraft_engine::{EffectFuture, Error, HomeAttachment, HomeDecision, HomeInputs, RunHome};
+use updraft_journal::Blob;
 use updraft_run::{Record, RunId};
 
-use crate::endpoint::{self, Endpoint};
-use crate::hands::{Hands, Waker};
-use crate::ingress::{CallFault, CallTarget, Ingress};
+use crate::hands::{Hands, RunStarter, Waker};
+use crate::ingress::{CallFault, CallTarget};
 use crate::messages::{AdoptRequest, AdvanceRequest, LogEntry, ObjectHead, SentRecord};
-use crate::run_log::{FoldedRuns, RunLog};
+use crate::run_log::RunLog;
 use crate::service_names::ServiceNames;
+use crate::worker::WorkerConnection;
 
-/// How long a worker that starts waits for Restate.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Where Restate is, and where it finds this worker.
-#[derive(Clone, Debug)]
-pub struct RestateOptions {
-    /// The address of its ingress.
-    pub ingress: String,
-    /// The address of its admin interface.
-    pub admin: String,
-    /// The address that this worker listens at. It has to stay the same, since Restate goes on calling it.
-    pub listen: SocketAddr,
-    /// The worker's name.
-    pub names: ServiceNames,
-}
-
-/// Keeps runs in Restate, and takes what it hands over.
+/// Keeps the runs of one workspace in Restate, and takes what it hands over.
 pub struct RestateHome {
-    ingress: Ingress,
-    log: RunLog,
-    hands: Arc<Hands>,
+    pub(crate) connection: Arc<WorkerConnection>,
+    /// The workspace's id.
+    pub(crate) workspace: String,
+    pub(crate) log: RunLog,
+    pub(crate) hands: Arc<Hands>,
     /// Numbers the requests, so that each has a key of its own.
     requests: AtomicU64,
-    /// Tells this process from others that attach to the same runs.
-    process: u64,
-    /// Serves the handlers.
-    _serving: JoinSet<()>,
 }
 
 impl RestateHome {
-    /// Serves the handlers, and registers them with Restate. Once `stop` is cancelled, nothing waits for it any more.
-    pub async fn start(options: RestateOptions, stop: CancellationToken) -> Result<Self, CallFault> {
-        let RestateOptions { ingress, admin, listen, names } = options;
-        let no_listener =
-            |error: std::io::Error| CallFault::Unreachable { url: listen.to_string(), why: error.to_string() };
-        let listener = TcpListener::bind(listen).await.map_err(no_listener)?;
-        let own = format!("http://{}", listener.local_addr().unwrap_or(listen));
-        let ingress = Ingress::new(&ingress, stop.clone())?;
-        let log = RunLog { ingress: ingress.clone(), names };
-        let hands = Arc::new(Hands::default());
-        let endpoint = Endpoint { log: log.clone(), folded: FoldedRuns::default(), hands: Arc::clone(&hands) };
-        let mut serving = JoinSet::new();
-        serving.spawn(endpoint::serve(listener, Arc::new(endpoint)));
-        Ingress::new(&admin, stop)?.register(&own, PATIENCE).await?;
-        let process = RandomState::new().build_hasher().finish();
-        Ok(Self { ingress, log, hands, requests: AtomicU64::new(0), process, _serving: serving })
+    pub(crate) fn new(connection: Arc<WorkerConnection>, workspace: String, log: RunLog, hands: Arc<Hands>) -> Self {
+        Self { connection, workspace, log, hands, requests: AtomicU64::new(0) }
     }
 
-    /// Says how a run is driven again for which something is handed over and that nobody drives.
-    pub fn wake_with(&self, waker: Waker) {
-        self.hands.wake_with(waker);
+    /// The names of its services.
+    pub fn names(&self) -> &ServiceNames {
+        &self.log.names
+    }
+
+    /// The id of the workspace.
+    pub fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
+    /// Says how a run is driven again for which something is handed over and that nobody drives, and how runs are started
+    /// that others order.
+    pub fn serve_with(&self, waker: Waker, starter: RunStarter) {
+        self.hands.serve_with(waker, starter);
     }
 
     async fn call<T: serde::de::DeserializeOwned>(
@@ -82,7 +56,7 @@ impl RestateHome {
     ) -> Result<T, Error> {
         let service = self.log.names.runs();
         let target = CallTarget { service: &service, key: run.as_str(), handler, idempotency: Some(key) };
-        self.ingress.call(target, body).await.map_err(|fault| engine_error(run, &fault))
+        self.log.ingress.call(target, body).await.map_err(|fault| engine_error(run, &fault))
     }
 
     fn request_key(&self, epoch: u64) -> String {
@@ -90,7 +64,7 @@ impl RestateHome {
     }
 }
 
-fn engine_error(run: &RunId, fault: &CallFault) -> Error {
+pub(crate) fn engine_error(run: &RunId, fault: &CallFault) -> Error {
     match fault {
         CallFault::Refused { status: 409, .. } => updraft_journal::Error::Fenced(run.clone()).into(),
         other => Error::Home { run: run.clone(), what: other.to_string() },
@@ -101,9 +75,27 @@ fn unwritable(run: &RunId, error: &serde_json::Error) -> Error {
     Error::Home { run: run.clone(), what: format!("a record cannot be written: {error}") }
 }
 
+/// Where runs of a worker have their home, for people.
+pub(crate) fn place_of(url: &str, names: &ServiceNames) -> String {
+    format!("Restate at {url} as `{}`", names.runs())
+}
+
 impl RunHome for RestateHome {
     fn place(&self) -> String {
-        format!("Restate at {} as `{}`", self.ingress.url(), self.log.names.runs())
+        place_of(self.log.ingress.url(), &self.log.names)
+    }
+
+    fn has(&self, place: &str) -> bool {
+        // The address may change, the worker may not.
+        place.ends_with(&format!("`{}`", self.log.names.runs()))
+    }
+
+    fn keep_blobs<'a>(&'a self, run: &'a RunId, blobs: &'a [Blob]) -> EffectFuture<'a, Result<(), Error>> {
+        Box::pin(self.connection.keep_blobs(run, blobs))
+    }
+
+    fn blobs_in<'a>(&'a self, records: &'a [Record]) -> EffectFuture<'a, Vec<Blob>> {
+        Box::pin(self.connection.blobs_in(records))
     }
 
     fn attach<'a>(&'a self, run: &'a RunId) -> EffectFuture<'a, Result<HomeAttachment, Error>> {
@@ -111,7 +103,8 @@ impl RunHome for RestateHome {
             // Before anything can be handed over to the new epoch.
             let handed = self.hands.drive(run);
             // With a key: an attempt that nobody waits for any more must not take the run away from the one after it.
-            let key = format!("attach-{:x}-{}", self.process, self.requests.fetch_add(1, Ordering::Relaxed));
+            let number = self.requests.fetch_add(1, Ordering::Relaxed);
+            let key = format!("attach-{}-{number}", self.connection.process);
             let head: ObjectHead = self.call(run, "attach", &key, &Value::Null).await?;
             Ok(HomeAttachment { epoch: head.epoch, records: head.records, handed })
         })

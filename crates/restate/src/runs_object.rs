@@ -205,7 +205,7 @@ mod tests {
 
     fn invocation(head: &ObjectHead, input: &impl Serialize) -> Invocation {
         let state = BTreeMap::from([(HEAD.to_owned(), json(head).unwrap())]);
-        Invocation { key: "r1".into(), state, input: json(input).unwrap(), replayed: Vec::new() }
+        Invocation { key: "r1".into(), state, input: json(input).unwrap(), ..Invocation::default() }
     }
 
     fn adopted() -> (LogEntry, FoldedRun) {

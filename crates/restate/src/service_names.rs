@@ -15,6 +15,11 @@ impl ServiceNames {
         fits.then(|| Self { worker: worker.to_owned() })
     }
 
+    /// The worker's name.
+    pub fn worker(&self) -> &str {
+        &self.worker
+    }
+
     /// The object of which there is one for each run.
     pub fn runs(&self) -> String {
         format!("Runs.{}", self.worker)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::{ConfineFlags, PermissionFlags, SpendingFlags};
+use super::{ConfineFlags, PermissionFlags, RestateFlags, SpendingFlags};
 
 /// The default address for HTTP.
 const USUAL: &str = "127.0.0.1:7717";
@@ -62,18 +62,8 @@ pub(crate) struct EngineFlags {
     /// Where runs are kept: in the journal here, or by a Restate server with this process as its worker
     #[arg(long, value_enum, default_value_t = EngineWord::Embedded)]
     pub(crate) engine: EngineWord,
-    /// The ingress of the Restate server; of a cluster, those of several nodes with commas between them
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    pub(crate) restate: String,
-    /// The admin address of the Restate server, or several
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9070")]
-    pub(crate) restate_admin: String,
-    /// The address at which Restate calls this worker; it must stay the same
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
-    pub(crate) worker_listen: SocketAddr,
-    /// The name of this worker in Restate (default: made from the folder)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) worker_name: Option<String>,
+    #[command(flatten)]
+    pub(crate) restate: RestateFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

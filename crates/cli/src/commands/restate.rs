@@ -1,79 +1,227 @@
-//! `serve --engine restate`: runs are kept by Restate, and this process is one of its workers.
+//! What `worker` and `serve --engine restate` share: runs are kept by Restate, and this process is one of its workers.
 
-use std::path::Path;
+mod limits;
+mod start_orders;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use updraft_restate::{RestateHome, RestateOptions, ServiceNames, Waker, nodes_of};
-use updraft_workbench::UpdraftService;
+use updraft_engine::RunHome;
+use updraft_models::SharedLimits;
+use updraft_restate::{
+    BlobFolder, IdentityKeys, RestateHome, RestateLink, RestateWorker, RunProjector, ServiceNames, Waker,
+    WorkerOptions, WorkerStartFault, WorkspaceOptions, make_shared_workspace_id, shared_workspace_id,
+};
+use updraft_workbench::{RunCallbacks, UpdraftService};
 
-use crate::args::EngineFlags;
+use self::limits::RestateLimits;
+use crate::args::RestateFlags;
 use crate::fault::CliError;
-use crate::folders::AppFolders;
-use crate::out;
+use crate::folders::{self, AppFolders};
+use crate::{journal, out};
 
-/// Starts the worker: Restate can call it from here on.
+pub(super) use start_orders::start_order;
+
+/// The longest part of a folder's name in the name of its worker.
+const LONGEST_NAME: usize = 24;
+
+/// A worker that Restate calls.
+pub(super) struct LiveWorker {
+    worker: RestateWorker,
+    limits: Arc<dyn SharedLimits>,
+    is_shared: bool,
+    stop: CancellationToken,
+}
+
+/// Starts the worker of these folders: Restate can call it from here on.
 pub(super) async fn start(
     folders: &AppFolders,
-    folder: &Path,
-    flags: &EngineFlags,
+    workspaces: &[PathBuf],
+    flags: &RestateFlags,
     stop: &CancellationToken,
-) -> Result<Arc<RestateHome>, CliError> {
-    let EngineFlags { restate, restate_admin, worker_listen, worker_name, .. } = flags;
-    for url in nodes_of(restate).chain(nodes_of(restate_admin)) {
-        if !is_on_this_machine(url) {
-            return Err(beyond(url));
+) -> Result<LiveWorker, CliError> {
+    let identity = IdentityKeys::parse(&flags.identity_keys).map_err(|fault| CliError::usage(fault.to_string()))?;
+    let link = RestateLink {
+        ingress: flags.restate.clone(),
+        admin: flags.restate_admin.clone(),
+        token: flags.restate_token.as_deref().map(read_token).transpose()?,
+        listen: flags.worker_listen,
+        url: flags.worker_url.clone(),
+        identity,
+    };
+    // Before anything is written to the folders.
+    link.check().map_err(|fault| CliError::usage(fault.to_string()).hint(fault.hint()))?;
+    let machine = machine(folders)?;
+    let options = WorkerOptions {
+        workspaces: workspace_options(workspaces, flags, &machine)?,
+        is_shared: flags.shared,
+        labels: flags.labels.iter().map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()).collect(),
+        machine,
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        process: random(8)?,
+        takes_over: flags.take_over,
+        blobs: flags.blobs.as_deref().map(open_blobs).transpose()?,
+        link,
+    };
+    let said = announcement(&options);
+    let worker = RestateWorker::start(options, stop.clone()).await.map_err(not_started)?;
+    out::note(&said);
+    let limits = Arc::new(RestateLimits::new(worker.limits()));
+    Ok(LiveWorker { worker, limits, is_shared: flags.shared, stop: stop.clone() })
+}
+
+fn not_started(fault: WorkerStartFault) -> CliError {
+    match fault {
+        WorkerStartFault::Link(fault) => CliError::usage(fault.to_string()).hint(fault.hint()),
+        WorkerStartFault::Refused(why) => CliError::usage(why),
+        WorkerStartFault::Call(fault) => CliError::failed(format!("the worker could not be started: {fault}")).hint(
+            "start Restate first, name its addresses with --restate and --restate-admin, or another --worker-listen",
+        ),
+    }
+}
+
+/// Says what the worker is, and where its files are.
+fn announcement(options: &WorkerOptions) -> String {
+    let WorkerOptions { link, workspaces, is_shared, labels, .. } = options;
+    let place = link.url.clone().unwrap_or_else(|| link.listen.to_string());
+    let mut lines = vec![format!("runs are kept by Restate at {}; this is a worker of it, at {place}", link.ingress)];
+    for WorkspaceOptions { names, id, folder } in workspaces {
+        let files = if *is_shared { "shared with other machines" } else { "on this machine only" };
+        lines.push(format!("  worker `{}` of workspace `{id}`: {folder}, {files}", names.worker()));
+    }
+    if !labels.is_empty() {
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        lines.push(format!("  labels: {}", labels.join(", ")));
+    }
+    lines.join("\n")
+}
+
+impl LiveWorker {
+    /// The home of the runs of a folder, by its place among the folders.
+    pub(super) fn home(&self, at: usize) -> Option<&Arc<RestateHome>> {
+        self.worker.homes().get(at)
+    }
+
+    /// Says that runs are kept there.
+    pub(super) fn attend(&self, home: &Arc<RestateHome>, callbacks: &mut RunCallbacks) {
+        callbacks.home = Some(Arc::clone(home) as Arc<dyn RunHome>);
+        callbacks.limits = Some(Arc::clone(&self.limits));
+    }
+
+    /// Lets a service continue and start the runs of its folder, after those that are missing here were copied.
+    pub(super) async fn serve(
+        &self,
+        folders: &AppFolders,
+        home: &Arc<RestateHome>,
+        service: &UpdraftService,
+    ) -> Result<(), CliError> {
+        let mut projector = RunProjector::new(Arc::clone(home), journal::open(folders)?);
+        match projector.copy_own().await {
+            Ok(0) => {}
+            Ok(copied) => out::note(&format!("{copied} runs of this worker were copied from Restate")),
+            Err(fault) => out::note(&format!("runs that are missing here were not copied from Restate: {fault}")),
+        }
+        if self.is_shared {
+            projector.follow_once().await;
+            service.runs.aside(projector.follow(self.stop.clone()));
+        } else {
+            projector.close().await;
+        }
+        let runs = service.runs.clone();
+        let waker: Waker = Arc::new(move |run, handed| {
+            let runs = runs.clone();
+            Box::pin(async move { runs.continue_run(&run, &handed).await.map_err(|fault| fault.message) })
+        });
+        home.serve_with(waker, start_orders::starter(&service.runs));
+        Ok(())
+    }
+
+    /// Says that the worker was stopped.
+    pub(super) async fn leave(&self) {
+        self.worker.leave().await;
+    }
+}
+
+/// What is known about each folder: the worker's name for it, and its id.
+fn workspace_options(
+    workspaces: &[PathBuf],
+    flags: &RestateFlags,
+    machine: &str,
+) -> Result<Vec<WorkspaceOptions>, CliError> {
+    let mut options = Vec::new();
+    let mut known = BTreeSet::new();
+    for folder in workspaces {
+        let name = match &flags.worker_name {
+            Some(name) if workspaces.len() == 1 => name.clone(),
+            Some(name) => format!("{name}-{}", plain_name(folder)),
+            None => usual_name(machine, folder),
+        };
+        let names = ServiceNames::new(&name).ok_or_else(|| {
+            CliError::usage(format!("`{name}` cannot be the name of a worker"))
+                .hint("use 1 to 40 letters, digits, `_` and `-`")
+        })?;
+        if !known.insert(name.clone()) {
+            return Err(CliError::usage(format!("two of the folders would have the worker `{name}`"))
+                .hint("leave out --worker-name, or start a worker for each"));
+        }
+        let id = if flags.shared {
+            let made = make_shared_workspace_id(folder, &random(8)?);
+            made.map_err(|error| CliError::file("write to", folder, &error))?
+        } else if shared_workspace_id(folder).is_some() {
+            return Err(CliError::usage(format!("`{}` is shared with other machines", folder.display()))
+                .hint("add --shared and --blobs; if it no longer is, remove its folder .updraft-shared"));
+        } else {
+            name
+        };
+        options.push(WorkspaceOptions { names, id, folder: folder.display().to_string() });
+    }
+    Ok(options)
+}
+
+/// The name of the worker of a folder: the same at every start, and another for another folder or machine.
+fn usual_name(machine: &str, folder: &Path) -> String {
+    let place = format!("{machine}\n{}", folder.display());
+    let hash = updraft_journal::hash_of(place.as_bytes()).to_string();
+    format!("{}-{}", plain_name(folder), &hash[..8])
+}
+
+fn plain_name(folder: &Path) -> String {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(LONGEST_NAME).collect()
+}
+
+/// A random text by which the workers of this machine are recognised, made at the first start.
+fn machine(folders: &AppFolders) -> Result<String, CliError> {
+    let file = folders.state.join("worker.id");
+    match std::fs::read_to_string(&file) {
+        Ok(known) if !known.trim().is_empty() => Ok(known.trim().to_owned()),
+        Ok(_) | Err(_) => {
+            let made = random(16)?;
+            std::fs::create_dir_all(&folders.state).map_err(|error| CliError::file("make", &folders.state, &error))?;
+            folders::replace_private(&file, made.as_bytes())?;
+            Ok(made)
         }
     }
-    if !worker_listen.ip().is_loopback() {
-        return Err(beyond(&worker_listen.to_string()));
+}
+
+fn random(bytes: usize) -> Result<String, CliError> {
+    folders::unguessable(bytes).map_err(CliError::failed)
+}
+
+fn open_blobs(folder: &Path) -> Result<BlobFolder, CliError> {
+    BlobFolder::open(folder, &random(16)?).map_err(|error| CliError::file("write to", folder, &error))
+}
+
+/// A token from its file.
+pub(super) fn read_token(file: &Path) -> Result<String, CliError> {
+    let text = std::fs::read_to_string(file).map_err(|error| CliError::file("read", file, &error))?;
+    let token = text.trim();
+    if token.is_empty() || token.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err(CliError::usage(format!("`{}` does not hold a token: one line without spaces", file.display())));
     }
-    let name = worker_name.clone().unwrap_or_else(|| usual_name(folders, folder));
-    let names = ServiceNames::new(&name).ok_or_else(|| {
-        CliError::usage(format!("`{name}` cannot be the name of a worker"))
-            .hint("use 1 to 40 letters, digits, `_` and `-`")
-    })?;
-    let options =
-        RestateOptions { ingress: restate.clone(), admin: restate_admin.clone(), listen: *worker_listen, names };
-    let home = RestateHome::start(options, stop.clone()).await.map_err(|fault| {
-        CliError::failed(format!("the worker could not be started: {fault}")).hint(
-            "start Restate first, name its addresses with --restate and --restate-admin, or another --worker-listen",
-        )
-    })?;
-    out::note(&format!("runs are kept by Restate at {restate}; this is its worker `{name}`, at {worker_listen}"));
-    Ok(Arc::new(home))
-}
-
-/// Lets the service continue runs for which Restate hands something over.
-pub(super) fn serve_hands(home: &RestateHome, service: &UpdraftService) {
-    let runs = service.runs.clone();
-    let waker: Waker = Arc::new(move |run, handed| {
-        let runs = runs.clone();
-        Box::pin(async move { runs.continue_run(&run, &handed).await.map_err(|fault| fault.message) })
-    });
-    home.wake_with(waker);
-}
-
-/// Whether an address is one of this machine. Requests are not signed, so nobody else may reach them.
-fn is_on_this_machine(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
-    let host = rest.split(['/', '?']).next().unwrap_or_default();
-    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-    ["127.0.0.1", "localhost", "[::1]"].contains(&host)
-}
-
-fn beyond(address: &str) -> CliError {
-    CliError::usage(format!("`{address}` is not an address of this machine"))
-        .hint("requests between Restate and workers are not signed yet, so both have to be on one machine")
-}
-
-/// The name of the worker of a folder: the same at every start, and another for another folder.
-fn usual_name(folders: &AppFolders, folder: &Path) -> String {
-    let place = format!("{}\n{}", folders.state.display(), folder.display());
-    let hash = updraft_journal::hash_of(place.as_bytes()).to_string();
-    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(24).collect();
-    format!("{name}-{}", &hash[..8])
+    Ok(token.to_owned())
 }
 
 #[cfg(test)]
@@ -81,11 +229,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_other_machines_are_known() {
-        let here = ["http://127.0.0.1:8080", "http://localhost:8080/", "http://[::1]:9070", "http://127.0.0.1"];
-        assert_eq!(here.map(is_on_this_machine), [true; 4]);
-        let there =
-            ["http://10.0.0.1:8080", "http://127.0.0.1.example.com", "https://restate.example", "http://x@127.0.0.1:1"];
-        assert_eq!(there.map(is_on_this_machine), [false; 4]);
+    fn a_worker_has_the_same_name_at_every_start_and_others_have_other_names() {
+        let name = usual_name("m1", Path::new("/home/ann/my shop"));
+        assert_eq!(name, usual_name("m1", Path::new("/home/ann/my shop")));
+        assert!(name.starts_with("myshop-") && ServiceNames::new(&name).is_some(), "{name}");
+        assert_ne!(name, usual_name("m2", Path::new("/home/ann/my shop")));
+        assert_ne!(name, usual_name("m1", Path::new("/home/bob/my shop")));
     }
 }

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use updraft_engine::RunHome;
 use updraft_mcp::server::McpHandler;
 use updraft_serve::{ServeToken, UpdraftBackend};
 use updraft_workbench::{Flags, Notice, RunCallbacks, Tell, UpdraftService};
 
-use super::restate;
+use super::restate::{self, LiveWorker};
 use crate::args::{EngineFlags, ServedRunFlags};
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
@@ -21,6 +20,8 @@ pub(super) struct LiveService {
     pub(super) handler: McpHandler,
     pub(super) token: ServeToken,
     pub(super) token_file: PathBuf,
+    /// The worker of Restate that it is, if it is one.
+    worker: Option<LiveWorker>,
     stop: CancellationToken,
 }
 
@@ -28,6 +29,9 @@ impl LiveService {
     /// Stops the runs, which the next process resumes, and closes the journal.
     pub(super) async fn close(self) {
         self.stop.cancel();
+        if let Some(worker) = &self.worker {
+            worker.leave().await;
+        }
         self.service.close().await;
     }
 
@@ -50,6 +54,30 @@ pub(super) async fn open(
     stop: &CancellationToken,
 ) -> Result<LiveService, CliError> {
     let folder = folders::workspace(served.workspace.as_deref())?;
+    let token_file = token_file(folders);
+    let token = token(&token_file)?;
+    let worker = match engine {
+        Some(engine) => {
+            Some(Box::pin(restate::start(folders, std::slice::from_ref(&folder), &engine.restate, stop)).await?)
+        }
+        None => None,
+    };
+    let at = worker.as_ref().map(|worker| (worker, 0));
+    let service = Box::pin(open_at(folders, &folder, served, at, stop)).await?;
+    let backend = UpdraftBackend::new(service.clone(), env!("CARGO_PKG_VERSION"));
+    let handler = McpHandler::new(Arc::new(backend), &token.key("request state")).map_err(CliError::failed)?;
+    Ok(LiveService { service, handler, token, token_file, worker, stop: stop.clone() })
+}
+
+/// Opens the service in a folder, which may be one of a worker's, by its place among them; and continues what the process
+/// before has left unfinished.
+pub(super) async fn open_at(
+    folders: &AppFolders,
+    folder: &Path,
+    served: &ServedRunFlags,
+    worker: Option<(&LiveWorker, usize)>,
+    stop: &CancellationToken,
+) -> Result<UpdraftService, CliError> {
     let flags = Flags {
         model: served.model.clone(),
         approvals: served.permission.approvals(),
@@ -57,31 +85,22 @@ pub(super) async fn open(
         confine: served.confine.flags(),
         ..Flags::default()
     };
-    log::begin(folders, &settings::WorkspaceSettings::load(folders, &folder, &flags)?.effective.log.value);
-    let token_file = token_file(folders);
-    let token = token(&token_file)?;
-    let home = match engine {
-        Some(engine) => Some(restate::start(folders, &folder, engine, stop).await?),
-        None => None,
-    };
-    let kept = home.clone().map(|home| home as Arc<dyn RunHome>);
-    let callbacks = RunCallbacks {
-        stop: stop.clone(),
-        tell: Arc::new(|notice| tell(&notice)),
-        home: kept,
-        ..RunCallbacks::default()
-    };
-    let service = Box::pin(UpdraftService::open_with(folders, &folder, flags, callbacks)).await?;
-    if let Some(home) = &home {
-        restate::serve_hands(home, &service);
+    log::begin(folders, &settings::WorkspaceSettings::load(folders, folder, &flags)?.effective.log.value);
+    let mut callbacks =
+        RunCallbacks { stop: stop.clone(), tell: Arc::new(|notice| tell(&notice)), ..RunCallbacks::default() };
+    let home = worker.and_then(|(worker, at)| Some((worker, worker.home(at)?)));
+    if let Some((worker, home)) = home {
+        worker.attend(home, &mut callbacks);
+    }
+    let service = Box::pin(UpdraftService::open_with(folders, folder, flags, callbacks)).await?;
+    if let Some((worker, home)) = home {
+        Box::pin(worker.serve(folders, home, &service)).await?;
     }
     let left = service.resume_unfinished().await?;
     if left > 0 {
         out::note(&format!("continuing {left} interrupted runs"));
     }
-    let backend = UpdraftBackend::new(service.clone(), env!("CARGO_PKG_VERSION"));
-    let handler = McpHandler::new(Arc::new(backend), &token.key("request state")).map_err(CliError::failed)?;
-    Ok(LiveService { service, handler, token, token_file, stop: stop.clone() })
+    Ok(service)
 }
 
 /// Prints what schedules do.

@@ -1,0 +1,89 @@
+//! Runs that are ordered through Restate: sent by `worker start` or any other program, and started by a worker.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use updraft_engine::HandedEffect;
+use updraft_restate::{
+    CallFault, OrderedRun, RunStarter, StartFault, StartRequest, check_address, nodes_of, order, shared_workspace_id,
+};
+use updraft_run::{RunId, RunMode};
+use updraft_workbench::Kind;
+use updraft_workbench::service::{LiveRuns, OrderFace, RunOrder};
+
+use super::{machine, read_token, usual_name};
+use crate::args::WorkerStartArgs;
+use crate::fault::CliError;
+use crate::folders::{self, AppFolders};
+
+/// Starts runs that were ordered.
+pub(super) fn starter(runs: &LiveRuns) -> RunStarter {
+    let runs = runs.clone();
+    Arc::new(move |id, request| {
+        let runs = runs.clone();
+        Box::pin(async move { Box::pin(begin(&runs, id, request)).await })
+    })
+}
+
+async fn begin(runs: &LiveRuns, id: RunId, request: StartRequest) -> Result<(), StartFault> {
+    if runs.find(id.as_str()).is_ok() {
+        // It was begun before, and perhaps this worker ended in the middle of that.
+        let nothing = HandedEffect { records: 0, effect: None };
+        return runs.continue_run(&id, &nothing).await.map(drop).map_err(|fault| StartFault::Later(fault.message));
+    }
+    let order = RunOrder {
+        goal: request.goal,
+        mode: request.agent.map_or(RunMode::Plan, RunMode::Agent),
+        model: request.model,
+        files: request.files,
+        face: OrderFace::Api,
+        ..RunOrder::default()
+    };
+    let begun = runs.order_as(id, order).await;
+    begun.map(drop).map_err(|fault| {
+        let may_work_later = fault.kind == Kind::Failed;
+        let why = fault.in_one_line();
+        if may_work_later { StartFault::Later(why) } else { StartFault::Refused(why) }
+    })
+}
+
+/// Sends an order to a worker.
+pub(in crate::commands) async fn start_order(
+    folders: &AppFolders,
+    args: &WorkerStartArgs,
+) -> Result<OrderedRun, CliError> {
+    let token = args.restate_token.as_deref().map(read_token).transpose()?;
+    for node in nodes_of(&args.restate) {
+        check_address(node, token.is_some()).map_err(|fault| CliError::usage(fault.to_string()).hint(fault.hint()))?;
+    }
+    let workspace = match &args.workspace_id {
+        Some(id) => id.clone(),
+        None => workspace_id(folders, args.workspace.as_deref())?,
+    };
+    let request = StartRequest {
+        run: args.id.clone(),
+        goal: args.goal.clone(),
+        agent: args.agent.clone(),
+        model: args.model.clone(),
+        files: args.file.clone(),
+    };
+    let ordered = order(&args.restate, token.as_deref(), &workspace, args.label.as_deref(), &request).await;
+    ordered.map_err(|fault| match fault {
+        CallFault::Refused { status: 404, .. } => {
+            CliError::failed("Restate knows no worker of Updraft").hint("start one: `updraft worker`")
+        }
+        CallFault::Refused { why, .. } => CliError::usage(why),
+        other => {
+            CliError::failed(other.to_string()).hint("start Restate and a worker, and name Restate with --restate")
+        }
+    })
+}
+
+/// The id of the workspace in a folder.
+fn workspace_id(folders: &AppFolders, folder: Option<&Path>) -> Result<String, CliError> {
+    let folder = folders::workspace(folder)?;
+    match shared_workspace_id(&folder) {
+        Some(id) => Ok(id),
+        None => Ok(usual_name(&machine(folders)?, &folder)),
+    }
+}

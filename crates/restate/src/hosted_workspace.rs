@@ -1,0 +1,133 @@
+//! The handlers of one workspace: its runs, their logs, and what is handed over to this worker.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use updraft_run::RunId;
+
+use crate::changes::ChangeLog;
+use crate::hands::Hands;
+use crate::invocation::{Command, Invocation};
+use crate::messages::{LogEntry, StartRequest};
+use crate::run_log::{FoldedRuns, RunLog};
+use crate::runs_object::{self, ENTRY, FoldedRun, HandlerFault, commands_of, head_of, json, parse};
+
+/// A workspace that this process works in.
+pub(crate) struct HostedWorkspace {
+    pub(crate) log: RunLog,
+    pub(crate) folded: FoldedRuns,
+    pub(crate) hands: Arc<Hands>,
+    pub(crate) changes: ChangeLog,
+}
+
+/// The run that was started.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StartedRun {
+    pub(crate) run: String,
+}
+
+impl HostedWorkspace {
+    /// What a handler does; `None` if there is no such handler.
+    pub(crate) async fn carry_out(
+        &self,
+        service: &str,
+        handler: &str,
+        invocation: &Invocation,
+    ) -> Option<Result<Vec<Command>, HandlerFault>> {
+        let names = &self.log.names;
+        let result = if service == names.runs() {
+            match handler {
+                "attach" => runs_object::attach(invocation),
+                "adopt" => self.adopt(invocation),
+                "advance" | "tell" => Box::pin(self.decide(handler, invocation)).await,
+                "head" => head_of(invocation).and_then(|head| Ok(vec![Command::Output(json(&head)?)])),
+                _ => return None,
+            }
+        } else if service == names.log() {
+            match handler {
+                "put" => Ok(vec![
+                    Command::Set { key: ENTRY, value: invocation.input.clone() },
+                    Command::Output(b"null".to_vec()),
+                ]),
+                "read" => {
+                    let entry = invocation.state.get(ENTRY).cloned();
+                    Ok(vec![Command::Output(entry.unwrap_or_else(|| b"null".to_vec()))])
+                }
+                _ => return None,
+            }
+        } else if service == names.hands() {
+            match handler {
+                "perform" => self.perform(invocation).await,
+                "start" => Box::pin(self.start(invocation)).await,
+                "changed" => self.changed(invocation),
+                _ => return None,
+            }
+        } else {
+            return None;
+        };
+        Some(result)
+    }
+
+    fn adopt(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+        if let Some(stored) = invocation.replayed.first() {
+            return self.completed(invocation, stored);
+        }
+        let (entry, folded) = runs_object::adopt(invocation)?;
+        self.decided(invocation, &entry, folded)
+    }
+
+    async fn decide(&self, handler: &str, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+        if let Some(stored) = invocation.replayed.first() {
+            return self.completed(invocation, stored);
+        }
+        let folded = self.folded.take(&self.log, &invocation.key, head_of(invocation)?).await?;
+        let (entry, folded) = match handler {
+            "tell" => runs_object::tell(parse(&invocation.input)?, folded),
+            _ => runs_object::advance(&parse(&invocation.input)?, folded),
+        }?;
+        self.decided(invocation, &entry, folded)
+    }
+
+    /// A decision that was stored is completed, and not taken again.
+    fn completed(&self, invocation: &Invocation, stored: &[u8]) -> Result<Vec<Command>, HandlerFault> {
+        let entry: LogEntry = parse(stored)?;
+        self.changes.note(&invocation.key, entry.head.records);
+        commands_of(&invocation.key, &entry, &self.log.names)
+    }
+
+    fn decided(
+        &self,
+        invocation: &Invocation,
+        entry: &LogEntry,
+        folded: FoldedRun,
+    ) -> Result<Vec<Command>, HandlerFault> {
+        self.folded.keep(&invocation.key, folded);
+        self.changes.note(&invocation.key, entry.head.records);
+        commands_of(&invocation.key, entry, &self.log.names)
+    }
+
+    async fn perform(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+        self.hands.take(parse(&invocation.input)?).await?;
+        Ok(vec![Command::Output(b"null".to_vec())])
+    }
+
+    /// Starts a run here. Its id follows from the request, so that one that comes again starts no second run.
+    async fn start(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+        let request: StartRequest = parse(&invocation.input)?;
+        let id = match &request.run {
+            Some(run) => RunId::parse(run).map_err(HandlerFault::unreadable)?,
+            None => {
+                let hash = Sha256::digest(&invocation.id);
+                let bits = hash.first_chunk::<10>().copied().unwrap_or_default();
+                RunId::from_bits(bits)
+            }
+        };
+        self.hands.start(id.clone(), request).await?;
+        Ok(vec![Command::Output(json(&StartedRun { run: id.to_string() })?)])
+    }
+
+    fn changed(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+        Ok(vec![Command::Output(json(&self.changes.since(&parse(&invocation.input)?))?)])
+    }
+}

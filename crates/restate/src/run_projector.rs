@@ -1,0 +1,262 @@
+//! Copies runs from Restate into the journal here: those of this worker that are missing, as on a new machine, and those of
+//! the other workers of a shared workspace, as they go on.
+//!
+//! A copy only grows, by records at their places, so doing it again changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use updraft_engine::{Error, RunCopy};
+use updraft_journal::{Journal, PendingInput};
+use updraft_run::RunId;
+
+use crate::changes::{ChangePosition, ChangeReport};
+use crate::ingress::{CallFault, CallTarget};
+use crate::messages::{LogEntry, TellRequest};
+use crate::restate_home::{RestateHome, engine_error, place_of};
+use crate::run_log::RunLog;
+use crate::service_names::ServiceNames;
+use crate::workspaces_object::{SHOW, WorkspaceCard};
+
+/// How often the others are asked what has changed.
+const LOOK: Duration = Duration::from_millis(300);
+/// How often it is looked which workers there are.
+const LOOK_FOR_WORKERS: Duration = Duration::from_secs(5);
+/// How long to wait for an answer, and how long to leave a worker alone that gave none.
+const ANSWER: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Copies runs of one workspace.
+pub struct RunProjector {
+    home: Arc<RestateHome>,
+    journal: Journal,
+    /// The other workers.
+    others: BTreeMap<String, FollowedWorker>,
+    /// The unfinished runs of others.
+    copies: BTreeMap<RunId, (String, RunCopy)>,
+    looked_for_workers: Option<Instant>,
+}
+
+/// Another worker of the workspace.
+struct FollowedWorker {
+    log: RunLog,
+    position: ChangePosition,
+    /// When it is asked again.
+    next: Instant,
+}
+
+impl RunProjector {
+    /// Copies runs of this workspace into this journal.
+    pub fn new(home: Arc<RestateHome>, journal: Journal) -> Self {
+        Self { home, journal, others: BTreeMap::new(), copies: BTreeMap::new(), looked_for_workers: None }
+    }
+
+    /// Copies the runs of this worker that the journal does not know: it is new, or was lost. Returns their number.
+    pub async fn copy_own(&self) -> Result<usize, CallFault> {
+        let mut count = 0;
+        for (run, records) in self.home.connection.runs_of(self.home.names()).await? {
+            if self.journal.head(&run).is_ok() {
+                continue;
+            }
+            match self.copied(&self.home.log, &run, records).await {
+                Ok(copy) => {
+                    count += 1;
+                    // From here on it can be continued.
+                    if let Err(error) = copy.release(&self.journal).await {
+                        tracing::warn!(%run, %error, "the copy of a run is kept by this process");
+                    }
+                }
+                Err(error) => tracing::warn!(%run, %error, "a run could not be copied from Restate"),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Follows the runs of the other workers until `stop` is cancelled.
+    pub async fn follow(mut self, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            self.follow_once().await;
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+        self.close().await;
+    }
+
+    /// Leaves the copies as they are.
+    pub async fn close(self) {
+        drop(self.copies);
+        self.journal.close().await;
+    }
+
+    /// Brings the copies of the other workers' runs up to date, and passes on what people have sent to them.
+    pub async fn follow_once(&mut self) {
+        self.look_for_workers().await;
+        let due: Vec<String> = self
+            .others
+            .iter()
+            .filter(|(_, other)| other.next <= Instant::now())
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in due {
+            if let Err(fault) = self.follow_worker(&name).await {
+                tracing::debug!(worker = name, %fault, "another worker cannot be followed now");
+                if let Some(other) = self.others.get_mut(&name) {
+                    other.next = Instant::now() + PAUSE;
+                }
+            }
+        }
+        self.pass_inputs_on().await;
+    }
+
+    async fn look_for_workers(&mut self) {
+        if self.looked_for_workers.is_some_and(|at| at.elapsed() < LOOK_FOR_WORKERS) {
+            return;
+        }
+        self.looked_for_workers = Some(Instant::now());
+        let connection = &self.home.connection;
+        let shown = connection.ask_workspace::<WorkspaceCard>(&self.home.workspace, SHOW, &Value::Null, ANSWER).await;
+        let Ok(card) = shown else { return };
+        for name in card.workers.keys().filter(|name| *name != self.home.names().worker()) {
+            if let Some(names) = ServiceNames::new(name).filter(|_| !self.others.contains_key(name)) {
+                let log = RunLog { ingress: self.home.log.ingress.clone(), names };
+                let other = FollowedWorker { log, position: ChangePosition::default(), next: Instant::now() };
+                self.others.insert(name.clone(), other);
+            }
+        }
+    }
+
+    async fn follow_worker(&mut self, name: &str) -> Result<(), CallFault> {
+        let Some(other) = self.others.get(name) else { return Ok(()) };
+        let log = other.log.clone();
+        let (service, position) = (log.names.hands(), other.position.clone());
+        let target = CallTarget { service: &service, key: "", handler: "changed", idempotency: None };
+        let changes: ChangeReport = log.ingress.call_within(target, &position, Some(ANSWER)).await?;
+        let changed = if changes.is_incomplete {
+            self.home.connection.runs_of(&log.names).await?
+        } else {
+            let known = changes.runs.iter().filter_map(|(run, records)| Some((RunId::parse(run).ok()?, *records)));
+            known.collect()
+        };
+        for (run, records) in changed {
+            if let Err(error) = self.bring_up_to_date(name, &log, &run, records).await {
+                // It is tried again later, from the same position on.
+                return Err(CallFault::Unreadable(format!("run {run} could not be copied: {error}")));
+            }
+        }
+        if let Some(other) = self.others.get_mut(name) {
+            other.position = changes.position;
+        }
+        Ok(())
+    }
+
+    async fn bring_up_to_date(&mut self, worker: &str, log: &RunLog, run: &RunId, to: u64) -> Result<(), Error> {
+        let copy = match self.copies.remove(run) {
+            Some((_, copy)) => Some(copy),
+            None if self.is_complete(run) => return Ok(()),
+            None => RunCopy::open(&self.journal, run).await?,
+        };
+        let copy = match copy {
+            None => self.copied(log, run, to).await?,
+            Some(mut copy) => {
+                self.fill_up(log, run, &mut copy, to, Vec::new()).await?;
+                copy
+            }
+        };
+        self.keep(worker, run, copy).await
+    }
+
+    /// Appends what is missing up to this number of records.
+    async fn fill_up(
+        &self,
+        log: &RunLog,
+        run: &RunId,
+        copy: &mut RunCopy,
+        to: u64,
+        passed_on: Vec<i64>,
+    ) -> Result<(), Error> {
+        if copy.records() >= to && passed_on.is_empty() {
+            return Ok(());
+        }
+        let missing = log.records(run.as_str(), copy.records(), to, String::new()).await;
+        let (records, _) = missing.map_err(|fault| engine_error(run, &fault))?;
+        let blobs = self.home.connection.blobs_in(&records).await;
+        copy.append(&self.journal, records, blobs, passed_on).await
+    }
+
+    /// Keeps a copy in mind, unless the run is over.
+    async fn keep(&mut self, worker: &str, run: &RunId, copy: RunCopy) -> Result<(), Error> {
+        if copy.is_over() {
+            return copy.release(&self.journal).await;
+        }
+        self.copies.insert(run.clone(), (worker.to_owned(), copy));
+        Ok(())
+    }
+
+    /// Whether a run is over here, so that nothing can be missing.
+    fn is_complete(&self, run: &RunId) -> bool {
+        self.journal.head(run).is_ok_and(|head| head.status.is_final())
+    }
+
+    /// A new copy of a run.
+    async fn copied(&self, log: &RunLog, run: &RunId, records: u64) -> Result<RunCopy, Error> {
+        let read = log.records(run.as_str(), 0, records, String::new()).await;
+        let (records, _) = read.map_err(|fault| engine_error(run, &fault))?;
+        let blobs = self.home.connection.blobs_in(&records).await;
+        let place = place_of(log.ingress.url(), &log.names);
+        RunCopy::create(&self.journal, run, &place, records, blobs).await
+    }
+
+    /// Passes on what people have sent to runs of others here.
+    async fn pass_inputs_on(&mut self) {
+        let runs: Vec<RunId> = self.copies.keys().cloned().collect();
+        let waiting = self.journal.pending_inputs(&runs).unwrap_or_default();
+        for input in waiting {
+            let (run, number) = (input.run.clone(), input.id);
+            let Some((worker, mut copy)) = self.copies.remove(&run) else { continue };
+            let Some(log) = self.others.get(&worker).map(|other| other.log.clone()) else { continue };
+            let to = match self.pass_on(&log, &run, input).await {
+                Ok(records) => Some(records),
+                Err(CallFault::Refused { why, .. }) => {
+                    tracing::warn!(%run, why, "the worker of the run refused an input");
+                    Some(copy.records())
+                }
+                Err(fault) => {
+                    tracing::debug!(%run, %fault, "an input is passed on later");
+                    None
+                }
+            };
+            let kept = match to {
+                // What came of it is here when it is no longer waiting.
+                Some(to) => self.fill_up(&log, &run, &mut copy, to, vec![number]).await,
+                None => Ok(()),
+            };
+            let kept = match kept {
+                Ok(()) => self.keep(&worker, &run, copy).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = kept {
+                tracing::warn!(%run, %error, "the run of another worker could not be copied");
+                // All its runs are looked at again.
+                if let Some(other) = self.others.get_mut(&worker) {
+                    other.position = ChangePosition::default();
+                }
+            }
+        }
+    }
+
+    /// Gives an input to the worker of a run. Returns how many records the run has then.
+    async fn pass_on(&self, log: &RunLog, run: &RunId, waiting: PendingInput) -> Result<u64, CallFault> {
+        let (service, machine) = (log.names.runs(), &self.home.connection.machine);
+        let key = format!("inbox-{machine}-{}-{}", waiting.id, waiting.at.0);
+        let target = CallTarget { service: &service, key: run.as_str(), handler: "tell", idempotency: Some(&key) };
+        let request = TellRequest { at: waiting.at, input: waiting.input };
+        let entry: LogEntry = log.ingress.call_within(target, &request, Some(ANSWER)).await?;
+        Ok(entry.head.records)
+    }
+}
