@@ -260,14 +260,15 @@ check_a2a() {
 
 restate_of_npm() { python3 tests/mcp/packages.py tests/restate/package.json; }
 
-# Runs on a real Restate node: end to end, the same goals on both engines, and kill -9 of either side.
+# Runs on a real Restate node: end to end, the same goals on both engines, kill -9 of either side, and several workers.
 check_restate() {
     local packages
     if [[ $(uname -sm) != "Linux x86_64" ]] || ! packages=$(restate_of_npm); then
         skip "runs on Restate: could not install its server from npm"
         return
     fi
-    python3 tests/restate/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$packages"
+    python3 tests/restate/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$packages" &&
+        python3 tests/restate/workers.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$packages"
 }
 
 packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
