@@ -266,6 +266,11 @@ impl Journal {
         records::pending(&self.0, std::slice::from_ref(run))?.into_iter().collect()
     }
 
+    /// The runs that inputs wait for.
+    pub fn runs_with_inputs(&self) -> Result<Vec<RunId>, Error> {
+        records::awaited(&self.0)
+    }
+
     /// Inputs that wait for any of these runs, oldest first. An input that cannot be parsed stays where it is and does
     /// not block the others.
     pub fn pending_inputs(&self, runs: &[RunId]) -> Result<Vec<PendingInput>, Error> {
@@ -296,12 +301,13 @@ impl Journal {
         self.tidy().await
     }
 
-    /// Removes every finished run whose last record is older than this, and returns their ids.
-    pub async fn prune(&self, older_than: Timestamp) -> Result<Vec<RunId>, Error> {
+    /// Removes every finished run, of one workspace or of all, whose last record is older than this, and returns their
+    /// ids.
+    pub async fn prune(&self, older_than: Timestamp, workspace: Option<&str>) -> Result<Vec<RunId>, Error> {
         self.make_room();
         let mut gone = Vec::new();
-        let inner = Arc::clone(&self.0);
-        let finished = move || inner.read(|connection| list::finished(connection, older_than));
+        let (inner, workspace) = (Arc::clone(&self.0), workspace.map(str::to_owned));
+        let finished = move || inner.read(|connection| list::finished(connection, older_than, workspace.as_deref()));
         for run in blocking(finished).await? {
             match self.remove(&run, false).await {
                 Ok(()) => gone.push(run),

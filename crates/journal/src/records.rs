@@ -280,6 +280,16 @@ fn page(connection: &Connection, row: i64, from: RecordPosition) -> rusqlite::Re
     Ok(page)
 }
 
+/// The runs that inputs wait for.
+pub(crate) fn awaited(journal: &JournalInner) -> Result<Vec<RunId>, Error> {
+    journal.read(|connection| {
+        let mut statement = connection
+            .prepare_cached("SELECT DISTINCT r.name FROM inbox i JOIN runs r ON r.id = i.run ORDER BY i.run")?;
+        let all = statement.query_map([], |row| run_id(row, 0))?;
+        all.collect()
+    })
+}
+
 /// Inputs that wait for these runs, oldest first. Inputs of a newer version that cannot be parsed are errors.
 pub(crate) fn pending(journal: &JournalInner, runs: &[RunId]) -> Result<Vec<Result<PendingInput, Error>>, Error> {
     type Found = (i64, RunId, i64, String, bool);

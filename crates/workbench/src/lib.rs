@@ -21,16 +21,21 @@
 //! | `tools.rs`, `dropins.rs` | the tools of a workspace, and rules that name them |
 //! | `servers.rs` and `servers/` | which MCP servers are configured, and what they are given |
 //! | `agents.rs` | agents and prompts |
+//! | `other_tools.rs` and `other_tools/` | what people have set up for other coding agents, taken over |
 //! | `guardrails.rs`, `hooks.rs` | checks of goals, calls and answers; programs that are called at events |
 //! | `knowledge.rs` | the index of a workspace's files |
 //! | `history.rs` and `history/` | a run as people read it, up to one position of its journal |
 //! | `observe.rs` and `observe/` | what operators see of runs: metrics |
 //! | `journal.rs` | opening the journal, and finding runs by the names people type |
 //! | `undo.rs` | what a run changed in its workspace, undone |
+//! | `permissions.rs`, `aside.rs` | what decides about calls; files that were moved out of the workspace |
+//! | `import.rs` and `import/` | runs from files |
+//! | `removal.rs`, `piped_files.rs` | runs removed for good, with all that was kept for them |
 //! | `service.rs` and `service/` | the service that other programs use: runs, files, conversations |
 
 mod adopt;
 pub mod agents;
+pub mod aside;
 pub mod confinement;
 pub mod doctor;
 pub mod dropins;
@@ -42,6 +47,7 @@ mod goal_pictures;
 mod guardrails;
 pub mod history;
 mod hooks;
+pub mod import;
 pub mod journal;
 pub mod knowledge;
 mod list_file;
@@ -49,9 +55,13 @@ pub mod memory;
 pub mod model_access;
 mod notice;
 pub mod observe;
+pub mod other_tools;
 mod outlook;
+pub mod permissions;
+pub mod piped_files;
 pub mod recipes;
 mod remote_agents;
+pub mod removal;
 mod repeat;
 mod resume;
 pub mod sandbox_probe;

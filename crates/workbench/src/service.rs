@@ -13,14 +13,17 @@
 //! | `gauges.rs` | how many runs there are, by status, and who watches them |
 //! | `event_tail.rs` | the events of a run for programs, from any place on |
 //! | `surroundings.rs`, `server_cards.rs`, `model_cards.rs`, `ingestion.rs` | tools, servers, models, memories, documents and keys, for people |
-//! | `outbox.rs`, `request_keys.rs` | messages for other servers; requests that may be sent again |
+//! | `outbox.rs` | messages for other servers |
+//! | `request_keys.rs`, `request_answers.rs` | requests that may be sent again: those that start runs, and others |
 //! | `run_conversations.rs` | conversations as chains of runs, in all folders |
 //! | `scheduler.rs`, `recurring.rs` | begins the runs of schedules when they are due; schedules and recipes for programs |
 //! | `program_orders.rs`, `moments.rs`, `notes.rs` | runs that programs order with a conversation of their own, and what they are told of them |
 //! | `run_results.rs` | how far runs are, and the files they made, for programs that delegate work |
-//! | `aftermath.rs` | runs exported, reviewed, undone, removed |
+//! | `aftermath.rs`, `upkeep.rs` | runs exported, reviewed, undone, removed; brought in and adopted; rules and marks |
+//! | `accounts.rs` | runs accounted for: logs, audits, replays, what agents were told, how they did |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
+mod accounts;
 mod added_files;
 mod aftermath;
 mod broadcast;
@@ -36,6 +39,7 @@ mod forks;
 mod gauges;
 mod ingestion;
 mod inspection;
+mod mail;
 mod model_cards;
 mod moments;
 mod notes;
@@ -44,6 +48,7 @@ mod outbox;
 mod program_orders;
 mod reached_limit;
 mod recurring;
+mod request_answers;
 mod request_keys;
 mod run_conversations;
 mod run_list;
@@ -55,6 +60,7 @@ mod server_cards;
 mod service_types;
 mod sessions;
 mod surroundings;
+mod upkeep;
 mod view;
 
 use std::path::Path;
@@ -63,8 +69,11 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use updraft_tools::{Place, Workspace};
 
-pub use updraft_engine::{FileReview, ReviewedChange, ReviewedState};
+pub use updraft_engine::{
+    AgentRecord, AgentTally, CallAudit, DifferenceKind, FileReview, ReplayDifference, ReviewedChange, ReviewedState,
+};
 
+pub use accounts::{LogPage, LogRange, ReplayAccount, RunDetail};
 pub use aftermath::UndoOrder;
 use broadcast::RunBroadcast;
 pub use control::CLIENT;
@@ -72,7 +81,7 @@ pub use conversations::Conversations;
 pub use event_tail::{EventTail, TailItem};
 pub use feeds::{LiveText, LiveTextKind, RunFeed};
 pub use figures::RunFigures;
-pub use forks::{ForkChoices, ForkOrder};
+pub use forks::{ForkChoices, ForkOrder, RepeatOrder};
 use ingestion::IngestionState;
 pub use ingestion::{Ingestion, IngestionPhase, IngestionResult};
 pub use inspection::NumberedEvent;
@@ -83,6 +92,7 @@ pub use orders::{AgentChoice, OrderFace, RunOrder};
 pub use outbox::{OutboxTurn, WebhookMessage, WebhookOutbox};
 pub use program_orders::{ProgramOrder, object_in};
 pub use reached_limit::ReachedLimit;
+pub use request_answers::{AnswerClaim, KeyedAnswer};
 pub use request_keys::KeyedRun;
 pub use run_conversations::{ConversationBook, RunConversation};
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
@@ -97,7 +107,7 @@ pub use service_types::{
 };
 use sessions::Sessions;
 pub use sessions::{SessionLimits, sweep_conversations};
-pub use surroundings::ToolCard;
+pub use surroundings::{SkillCard, ToolCard};
 
 use crate::fault::Fault;
 use crate::flags::Flags;
@@ -170,6 +180,8 @@ impl UpdraftService {
             dispatcher,
             place: Place { workspace: Workspace::open(folder)? },
             settings: bench.settings.effective.rules(),
+            folders: folders.clone(),
+            folder: folder.to_owned(),
             index: Arc::new(knowledge::index(folders, folder, &bench.settings)),
             changed: heard.changed.clone(),
             ingestion: IngestionState::default(),

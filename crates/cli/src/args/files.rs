@@ -52,16 +52,63 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// The file (`-` is standard input), or the folder of a project with `agent_config.yaml`
+    /// The file (`-` is standard input), or the folder of a project with `agent_config.yaml`. Without it: what other coding
+    /// agents have in this folder and in your home
     #[arg(value_hint = ValueHint::AnyPath)]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
     /// Import it under this id
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", requires = "file")]
     pub(crate) id: Option<String>,
     /// For node-link data: the model that continues unfinished steps
-    #[arg(long, value_name = "PROVIDER/NAME")]
+    #[arg(long, value_name = "PROVIDER/NAME", requires = "file")]
     pub(crate) model: Option<String>,
-    /// For node-link data: the folder it may work in (default: the current one)
+    /// The folder: that imported node-link data may work in, or whose files of other tools are imported (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) others: OtherToolFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OtherToolFlags {
+    /// Of other tools: only what is in this folder, or only what is in your home
+    #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "file")]
+    pub(crate) scope: Option<ImportScopeWord>,
+    /// Of other tools: only these (repeatable, or with commas)
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', conflicts_with = "file")]
+    pub(crate) only: Vec<ImportKindWord>,
+    /// Of other tools: show all of what would be written
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) diff: bool,
+    /// Of other tools: only show what would be imported
+    #[arg(long, conflicts_with_all = ["file", "yes"])]
+    pub(crate) dry_run: bool,
+    /// Of other tools: do not ask for confirmation
+    #[arg(long, short = 'y', conflicts_with = "file")]
+    pub(crate) yes: bool,
+    /// Of other tools: print one JSON object for each thing that was found
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportScopeWord {
+    /// This folder
+    Workspace,
+    /// Your home
+    User,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportKindWord {
+    /// CLAUDE.md, GEMINI.md, rules and the like
+    Instructions,
+    /// Skills
+    Skills,
+    /// Commands
+    Commands,
+    /// Agents
+    Agents,
+    /// MCP servers
+    Servers,
 }

@@ -19,6 +19,9 @@ use crate::{drive_run, journal, out, runtime};
 /// How often to check whether the process that drives the run still exists: it may end without writing anything.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long a server that began the run has to go on with it after an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What can be typed while watching.
 const COMMANDS: [(&str, &str); 7] = [
     ("graph", "show the steps, one of them in detail, on the whole screen; q comes back"),
@@ -103,7 +106,7 @@ impl<'a> Attachment<'a> {
             let head = self.journal.head(self.id)?;
             // A process that ends may have written more than was read here so far.
             let is_left = !head.is_owned() && self.run.events() >= head.events;
-            if is_known && (self.run.is_over() || is_left) {
+            if is_known && (self.run.is_over() || (is_left && !self.awaits_answer())) {
                 let code = self.end(&signals);
                 // The end of a run does not take the screen away that somebody looks at.
                 if let Some(console) = &self.face.console {
@@ -128,7 +131,11 @@ impl<'a> Attachment<'a> {
                         self.face.watch.record(self.id, first, &record, &self.run);
                     }
                 }
-                outcome = self.questions.next() => self.reply(outcome).await?,
+                outcome = self.questions.next() => {
+                    if !self.reply(outcome).await? {
+                        return Ok(CliExitCode::NeedsPerson);
+                    }
+                }
                 request = next_request(self.face.console.as_ref()) => {
                     if !self.obey(request).await? {
                         out::note(&format!("no longer watching; run {} continues", self.id));
@@ -162,6 +169,12 @@ impl<'a> Attachment<'a> {
         CliExitCode::Interrupted
     }
 
+    /// Whether only an answer is missing, which the user can give here, as others can elsewhere. No process drives a run then, and the
+    /// one that takes the answer goes on with it.
+    fn awaits_answer(&self) -> bool {
+        self.face.console.is_some() && drive_run::is_waiting(&self.run) && !PersonQuestion::all(&self.run).is_empty()
+    }
+
     /// Asks the user what the run waits for, unless they were asked already.
     fn ask(&mut self) {
         let Some(console) = &self.face.console else { return };
@@ -172,14 +185,40 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    /// Sends an answer to the process that drives the run.
-    async fn reply(&mut self, outcome: QuestionOutcome) -> Result<(), CliError> {
+    /// Sends an answer to the process that drives the run; false if there is none, or the user leaves the question open and nothing
+    /// else goes on.
+    async fn reply(&mut self, outcome: QuestionOutcome) -> Result<bool, CliError> {
         match outcome {
-            QuestionOutcome::Said(input) => control::send(self.journal, self.id, &input).await?,
-            QuestionOutcome::LeftOpen => out::note("left open"),
-            QuestionOutcome::Withdrawn => {}
+            QuestionOutcome::Said(input) => {
+                control::send(self.journal, self.id, &input).await?;
+                let is_driven = self.is_taken(&input).await?;
+                if !is_driven {
+                    out::note(&format!("answered\n  hint: `updraft resume {}` continues the run", self.id));
+                }
+                Ok(is_driven)
+            }
+            QuestionOutcome::LeftOpen => {
+                out::note("left open");
+                Ok(self.journal.head(self.id)?.is_owned())
+            }
+            QuestionOutcome::Withdrawn => Ok(true),
         }
-        Ok(())
+    }
+
+    /// Waits until somebody goes on with the run; false if nobody does.
+    async fn is_taken(&self, input: &Input) -> Result<bool, CliError> {
+        let mut changes = self.journal.changes();
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let waits = self.journal.inbox(self.id)?.iter().any(|mail| mail.input == *input);
+            if !waits || self.journal.head(self.id)?.is_owned() {
+                return Ok(true);
+            }
+            if tokio::time::Instant::now() >= deadline {
+                return Ok(false);
+            }
+            let _ = tokio::time::timeout(LOOK, changes.next()).await;
+        }
     }
 
     /// A message to the agents, which the console need not show again.

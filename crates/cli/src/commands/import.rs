@@ -1,79 +1,66 @@
-//! `updraft import`: imports a run that `export` wrote, node-link data of another tool, or the configuration of a project.
+//! `updraft import`: takes over what other coding agents have; or imports a run that `export` wrote, node-link data of another tool,
+//! or the configuration of a project.
 
-mod graph;
+mod other_tools;
 mod project;
-mod session;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 
-use updraft_journal::{Export, Journal, Status, parse_export};
-use updraft_run::{Input, Run, RunId};
+use updraft_run::RunId;
+use updraft_workbench::import::{ImportFile, ImportNext, ImportOrder, ImportReport};
+use updraft_workbench::{Flags, Kind};
 
 use crate::args::ImportArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::folders::AppFolders;
-use crate::{journal, out, runtime, time_format};
-
-/// A larger graph could not be carried out.
-const LONGEST_GRAPH: u64 = 1 << 30;
+use crate::folders::{self, AppFolders};
+use crate::{journal, out, runtime};
 
 pub(crate) fn run(folders: &AppFolders, args: &ImportArgs) -> CliResult {
-    if args.file.is_dir() {
-        return project::import(folders, &args.file);
+    let Some(path) = &args.file else {
+        return other_tools::import(folders, args);
+    };
+    if path.is_dir() {
+        return project::import(folders, path);
     }
-    let cannot = |error: std::io::Error| CliError::usage(format!("`{}` cannot be read: {error}", args.file.display()));
-    let mut lines: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
+    let shown = path.display().to_string();
+    let cannot = |error: std::io::Error| CliError::usage(format!("`{shown}` cannot be read: {error}"));
+    let mut lines: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
     } else {
-        Box::new(BufReader::new(File::open(&args.file).map_err(cannot)?))
+        Box::new(BufReader::new(File::open(path).map_err(cannot)?))
     };
-    let begins = lines.fill_buf().map_err(cannot)?.trim_ascii_start();
-    if begins.starts_with(b"{") && !begins.starts_with(b"{\"updraft\"") {
-        let mut text = String::new();
-        lines.take(LONGEST_GRAPH).read_to_string(&mut text).map_err(cannot)?;
-        return runtime::block_on(graph::import(folders, args, &text));
-    }
-    let mut export = parse_export(&mut *lines)?;
-    if let Some(id) = &args.id {
-        export.head.id = RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?;
-    }
-    hold(&mut export);
+    let file = ImportFile::read(&mut *lines, &shown)?;
+    let id = args.id.as_deref().map(RunId::parse).transpose().map_err(|bad| CliError::usage(bad.to_string()))?;
+    let flags = Flags { model: args.model.clone(), ..Flags::default() };
+    let folder = if file.is_graph() { folders::workspace(args.workspace.as_deref())? } else { PathBuf::new() };
+    let order = ImportOrder { shown, id, folder, flags, ..ImportOrder::default() };
     let journal = journal::open(folders)?;
-    runtime::block_on(keep(journal, export))
-}
-
-/// An imported file may contain anything, so an unfinished run continues only after the user has said where.
-fn hold(export: &mut Export) {
-    let mut run = Run::default();
-    for record in &export.records {
-        run.record(record);
-    }
-    let record = run.advance(Input::Import, time_format::now());
-    if record.events.is_empty() {
-        return;
-    }
-    export.records.push(record);
-    if run.is_over() {
-        return;
-    }
-    export.head.status = Status::from_word(run.status_word());
-    let id = &export.head.id;
-    out::note(&format!(
-        "the run is not finished\n  hint: `updraft resume {id} --workspace DIR --mode workspace` continues it"
-    ));
-}
-
-/// Writes a run to the journal.
-async fn keep(journal: Journal, Export { head, records, blobs }: Export) -> CliResult {
-    let id = head.id.clone();
-    let imported = journal.import(head, records, blobs).await;
-    journal.close().await;
-    imported.map_err(|error| match error {
-        updraft_journal::Error::Exists(id) => CliError::failed(format!("a run named `{id}` already exists"))
-            .hint("`--id NAME` imports it under another name"),
-        other => other.into(),
+    let report = runtime::block_on(async {
+        let imported = file.import(folders, &journal, &order).await;
+        journal.close().await;
+        imported.map_err(|fault| match fault.kind {
+            Kind::Taken => CliError::failed(fault.message).hint("`--id NAME` imports it under another name"),
+            _ => fault.into(),
+        })
     })?;
-    out::line(id.as_str());
+    tell(&report);
     Ok(CliExitCode::Done)
+}
+
+fn tell(ImportReport { id, next, notes }: &ImportReport) {
+    for note in notes {
+        out::note(&out::harmless(note));
+    }
+    match next {
+        ImportNext::Nothing => {}
+        ImportNext::Adopt => out::note(&format!(
+            "the run is not finished\n  hint: `updraft resume {id} --workspace DIR --mode workspace` continues it"
+        )),
+        ImportNext::Resume { model } => {
+            out::note(&format!("the run is not finished\n  hint: `updraft resume {id}` continues it with {model}"))
+        }
+    }
+    out::line(id.as_str());
 }

@@ -233,3 +233,27 @@ fn a_run_that_rests_in_a_console_hears_other_terminals() {
     pty.shows("(hello)");
     pty.until("no question", |screen| !screen.contains("allow it?"));
 }
+
+#[test]
+fn whoever_watches_stays_when_only_an_answer_is_missing_and_can_give_it() {
+    let world = World::new();
+    world.config("config.toml", "[rules]\nask = [\"read_file\"]\nallow = [\"run_command\"]\n");
+    let call = |name: &str, args: Value| json!({ "calls": [{ "name": name, "args": args }] });
+    let script = json!([
+        call("run_command", json!({ "command": WAIT })),
+        call("read_file", json!({ "path": "a.txt" })),
+        { "text": "It says hello." },
+    ]);
+    let model = world.script("s.json", &script);
+    world.updraft(&["run", "--detach", "--model", &model, "--agent", "coder", "Read it"]).code(0);
+    let mut watching = attach(&world, &[]);
+    watching.shows("driven by another process");
+    world.file("go", "");
+    // The process of the run ends with the question: nobody drives it until it is answered.
+    watching.shows("allow it?");
+    World::until("nobody drives it", || world.runs()[0]["status"] == "waiting");
+    watching.types("y\r");
+    watching.shows("updraft resume");
+    assert_eq!(watching.end(), 3);
+    assert_eq!(world.updraft(&["resume", "last"]).code(0).out, "It says hello.\n");
+}

@@ -51,6 +51,7 @@ mod mcp_words;
 mod memory;
 mod money;
 mod networkx;
+mod other_tools;
 mod outage;
 mod permissions;
 mod plans;

@@ -49,6 +49,8 @@ struct LiveRunsInner {
     engine: Engine,
     workspace: String,
     stop: CancellationToken,
+    /// Cancelled when the service stops or is closed.
+    closing: CancellationToken,
     tasks: TaskTracker,
     /// Where runs are driven.
     thread: DriveThread,
@@ -76,11 +78,13 @@ impl LiveRuns {
             .map_err(|error| Fault::failed(format!("the thread that drives runs does not start: {error}")))?;
         let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
         let (figures, examination) = (FigureCache::default(), SharedExamination::default());
+        let closing = stop.child_token();
         let inner = LiveRunsInner {
             bench,
             engine,
             workspace,
             stop,
+            closing,
             tasks,
             thread,
             driven,
@@ -117,6 +121,11 @@ impl LiveRuns {
         &self.0.stop
     }
 
+    /// Cancelled when the service stops or is closed.
+    pub(super) fn closing(&self) -> &CancellationToken {
+        &self.0.closing
+    }
+
     pub(super) fn settings(&self) -> &WorkspaceSettings {
         &self.0.bench.settings
     }
@@ -127,6 +136,11 @@ impl LiveRuns {
 
     pub(super) fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    /// Held while a run is opened.
+    pub(super) fn opening(&self) -> &tokio::sync::Mutex<()> {
+        &self.0.opening
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -229,7 +243,7 @@ impl LiveRuns {
 
     /// Resumes a run, unless a process is driving it.
     async fn wake(&self, id: &RunId, waking: ReopenReason) -> Result<(), Fault> {
-        let _turn = self.0.opening.lock().await;
+        let _turn = self.opening().lock().await;
         if self.drives(id) || self.is_stopping() {
             return Ok(());
         }
@@ -336,8 +350,9 @@ impl LiveRuns {
     }
 
     /// Resumes the runs of the previous process: those that clients started and that were interrupted, and those whose
-    /// questions have been answered since.
+    /// questions have been answered since. From now on runs continue that other processes answer.
     pub(super) async fn recover(&self) -> Result<usize, Fault> {
+        self.aside(self.clone().attend_mail());
         let list = |status| self.journal().list(&RunFilter { status: Some(status), ..RunFilter::default() });
         let mut left = list(Status::Running)?;
         left.retain(updraft_journal::RunSummary::was_cut_off);
@@ -349,24 +364,29 @@ impl LiveRuns {
         left.retain(|run| run.workspace == self.0.workspace);
         let mut count = 0;
         for run in left {
-            let loaded = self.load(&run.id).await;
-            let is_ours = loaded.is_ok_and(|run| {
-                [ENTRY_POINT, SCHEDULE].contains(&run.goal().door.as_str()) || OrderFace::resumes(run.goal())
-            });
-            if !is_ours {
-                continue;
-            }
-            match self.wake(&run.id, ReopenReason::ToGoOn).await {
-                Ok(()) => count += 1,
+            match self.go_on(&run.id).await {
+                Ok(is_ours) => count += usize::from(is_ours),
                 Err(fault) => warn!(run = %run.id, why = fault.in_one_line(), "a run was left as it is"),
             }
         }
         Ok(count)
     }
 
+    /// Resumes a run if it belongs to the service: clients and schedules began it. Returns whether it does.
+    pub(super) async fn go_on(&self, id: &RunId) -> Result<bool, Fault> {
+        let is_ours = self.load(id).await.is_ok_and(|run| {
+            [ENTRY_POINT, SCHEDULE].contains(&run.goal().door.as_str()) || OrderFace::resumes(run.goal())
+        });
+        if is_ours {
+            self.wake(id, ReopenReason::ToGoOn).await?;
+        }
+        Ok(is_ours)
+    }
+
     /// Waits until the runs have stopped, which they do when the engine is stopped. Unfinished runs are resumed by the
     /// next process.
     pub(super) async fn finish(&self) {
+        self.0.closing.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
         self.0.bench.close().await;
