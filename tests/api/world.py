@@ -34,7 +34,7 @@ class World:
 
     def __init__(self, updraft, folder, settings="", environment=None, options=()):
         self.updraft, self.folder, self.server, self.port = updraft, Path(folder), None, 0
-        self.options = options
+        self.options, self.model = options, f"scripted/{self.folder / 'script.json'}"
         self.home, self.work, self.log = self.folder / "home", self.folder / "work", self.folder / "log"
         self.work.mkdir()
         (self.home / "updraft").mkdir(parents=True)
@@ -46,7 +46,7 @@ class World:
 
     def start(self):
         command = [self.updraft, "serve", "--listen", f"127.0.0.1:{self.port}", "--workspace", str(self.work),
-                   "--model", f"scripted/{self.folder / 'script.json'}", "--no-sandbox", *self.options]
+                   "--model", self.model, "--no-sandbox", *self.options]
         log = open(self.log, "ab")
         self.server = subprocess.Popen(command, stderr=log, stdout=log, env=self.environment, cwd=self.work)
         for _ in range(SECONDS * 20):
@@ -81,9 +81,9 @@ class World:
         status = Path(f"/proc/{self.server.pid}/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
-    def send(self, method, path, body=None, token=None, headers=None, raw=None):
+    def send(self, method, path, body=None, token=None, headers=None, raw=None, patience=SECONDS):
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience)
         sent = {"Authorization": f"Bearer {token or self.token}", **(headers or {})}
         if body is not None:
             raw = json.dumps(body).encode()

@@ -2,10 +2,16 @@
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
+from pathlib import Path
 
 from world import ROOT, Skip
+
+UNITS = [Path("system/updraft.service"), Path("system/updraft-worker.service"), Path("system/restate-server.service"), Path("user/updraft@.service")]
+# Where npm puts the program, if it is told to install to /opt/restate.
+RESTATE = "/opt/restate/node_modules/@restatedev/restate-server-linux-x64/bin/restate-server"
 
 
 def units(world):
@@ -14,17 +20,19 @@ def units(world):
         raise Skip("no systemd-analyze")
     place = world.folder / "units"
     place.mkdir()
-    for unit in (ROOT / "deploy/systemd/system/updraft.service", ROOT / "deploy/systemd/user/updraft@.service"):
-        text = unit.read_text()
-        assert text.count("/usr/bin/updraft ") == 1
-        (place / unit.name).write_text(text.replace("/usr/bin/updraft ", f"{world.binary} "))
+    for unit in UNITS:
+        text = (ROOT / "deploy/systemd" / unit).read_text()
+        [program] = re.findall(r"^ExecStart=(\S+) ", text, re.M)
+        assert program in ("/usr/bin/updraft", RESTATE), program
+        (place / unit.name).write_text(text.replace(f"ExecStart={program} ", f"ExecStart={world.binary} "))
     return place
 
 
 def test_systemd_accepts_the_units(world):
     place = units(world)
-    said = world.run("systemd-analyze", "verify", "--recursive-errors=no", "--man=no", place / "updraft.service")
-    assert "updraft" not in said, said
+    for unit in UNITS[:3]:
+        said = world.run("systemd-analyze", "verify", "--recursive-errors=no", "--man=no", place / unit.name)
+        assert unit.stem not in said, said
     (place / "updraft@.service").rename(place / "updraft@tmp.service")
     said = world.run(
         "systemd-analyze", "--user", "verify", "--recursive-errors=no", "--man=no", place / "updraft@tmp.service",
@@ -33,10 +41,23 @@ def test_systemd_accepts_the_units(world):
     assert "updraft" not in said, said
 
 
-def test_the_system_unit_is_hardened(world):
-    said = world.run("systemd-analyze", "security", "--offline=true", "--no-pager", units(world) / "updraft.service")
-    [level] = re.findall(r"Overall exposure level for updraft.service: ([0-9.]+)", said)
-    assert float(level) < 4, said
+def test_the_system_units_are_hardened(world):
+    place = units(world)
+    for unit, most in zip(UNITS, (4, 4, 2)):
+        said = world.run("systemd-analyze", "security", "--offline=true", "--no-pager", place / unit.name)
+        [level] = re.findall(rf"Overall exposure level for {unit.name}: ([0-9.]+)", said)
+        assert float(level) < most, said
+
+
+def test_workers_are_started_with_options_that_exist(world):
+    known = set(re.findall(r"--[a-z-]+", world.run(world.binary, "worker", "--help")))
+    unit = (ROOT / "deploy/systemd/system/updraft-worker.service").read_text()
+    commands = re.findall(r"^ExecStart=/usr/bin/updraft worker (.*)$", unit, re.M)
+    commands += re.findall(r"^ +command: worker (.*)$", (ROOT / "deploy/restate/compose.yaml").read_text(), re.M)
+    assert len(commands) == 4, commands
+    for command in commands:
+        used = {word for word in shlex.split(command) if word.startswith("--")}
+        assert used <= known, used - known
 
 
 # What systemd does for the unit, as far as mounts, users and capabilities go.

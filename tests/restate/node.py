@@ -33,14 +33,17 @@ def post(url, body, headers=None, timeout=SECONDS):
 class Node:
     """One node; `start` and `kill` may be called again and again."""
 
-    def __init__(self, packages, folder):
+    def __init__(self, packages, folder, name="restate"):
         self.binary = Path(packages) / "node_modules/@restatedev/restate-server-linux-x64/bin/restate-server"
-        self.folder, self.process = Path(folder) / "restate", None
+        self.name, self.folder, self.process = name, Path(folder) / name, None
         (self.folder / "tmp").mkdir(parents=True)
         self.ingress_port, self.admin_port, self.node_port = free_ports(3)
         self.ingress, self.admin = f"http://127.0.0.1:{self.ingress_port}", f"http://127.0.0.1:{self.admin_port}"
-        config = self.folder / "node.toml"
-        config.write_text(f"""
+        self.config = self.folder / "node.toml"
+        self.write_config()
+
+    def write_config(self):
+        self.config.write_text(f"""
 cluster-name = "test"
 node-name = "n1"
 base-dir = "{self.folder / 'data'}"
@@ -55,7 +58,6 @@ bind-address = "127.0.0.1:{self.admin_port}"
 [ingress]
 bind-address = "127.0.0.1:{self.ingress_port}"
 """)
-        self.config = config
 
     def start(self):
         for _ in range(20):
@@ -72,8 +74,10 @@ bind-address = "127.0.0.1:{self.ingress_port}"
     def launch(self):
         log = open(self.folder / "log", "ab")
         environment = {"PATH": os.environ["PATH"], "TMPDIR": str(self.folder / "tmp"), "DO_NOT_TRACK": "1", "RESTATE_LOG_FORMAT": "compact"}
-        command = [self.binary, "--no-logo", "-c", self.config]
-        self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=self.folder)
+        self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, env=environment, cwd=self.folder)
+
+    def command(self):
+        return [self.binary, "--no-logo", "-c", self.config]
 
     def is_ready(self):
         try:

@@ -1,0 +1,233 @@
+"""Runs that are carried out while everything breaks: their worker, what they do, what is said to them, and what came of it."""
+
+import glob
+import http.client
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "api"))
+from node import free_ports  # noqa: E402
+from outside import furnish, plan  # noqa: E402
+from world import World  # noqa: E402
+
+# Nothing takes this long, in seconds, unless it is stuck.
+LIMIT = 150
+STEPS = ["command", "pipe", "web", "both", "file", "question"]
+# What is counted of each step.
+COUNTED = {"command": ["command.0"], "pipe": ["pipe.0"], "web": ["web.0"], "both": ["both.0", "both.1"]}
+GONE = (OSError, http.client.HTTPException, ValueError)
+
+
+def faketime():
+    """The library that shifts clocks, if it is installed."""
+    return next(iter(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")), None)
+
+
+class ClusterWorker(World):
+    """A worker of a cluster."""
+
+    def __init__(self, updraft, folder, cluster, outside):
+        listen = f"{cluster.place.worker}:{free_ports(1)[0]}"
+        options = ["--yes", "--engine", "restate", "--restate", cluster.ingress, "--restate-admin", cluster.admin,
+                   "--worker-listen", listen, "--worker-name", "w1"]
+        if cluster.key:
+            options += ["--identity-key", cluster.key]
+        super().__init__(updraft, folder, options=options)
+        furnish(self, outside)
+        self.clock, self.lives = self.folder / "clock", threading.RLock()
+        if faketime():
+            self.clock.write_text("+0")
+            self.environment |= {"LD_PRELOAD": faketime(), "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+                                 "FAKETIME_CACHE_DURATION": "1", "DONT_FAKE_MONOTONIC": "1"}
+
+    def says(self, *arguments):
+        done = subprocess.run([self.updraft, *arguments], env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=LIMIT)
+        return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def ask(self, method, path, body=None, headers=None, patience=60):
+        """An answer of the worker; None if it did not give one."""
+        try:
+            return self.send(method, path, body, headers=headers, patience=patience)
+        except GONE:
+            return None
+
+
+def script(counts):
+    """The model: a plan with all steps at the same time, each with its calls, and the end."""
+    def said(asked):
+        command = ("run_command", {"command": f"echo {asked.run}:{asked.step}.0 >> {counts}; sleep 0.2"})
+        calls = {"command": [command], "pipe": [("mcp_pipe_count", {"name": f"{asked.run}:pipe.0"})],
+                 "web": [("mcp_web_count", {"name": f"{asked.run}:web.0"})],
+                 "both": [command, ("mcp_web_count", {"name": f"{asked.run}:both.1"})],
+                 "file": [("write_file", {"path": f"made/{asked.run}.txt", "content": f"{asked.run}\n"})],
+                 "question": [("ask_user", {"question": f"Which colour, {asked.run}?"})]}
+        if asked.step == "plan":
+            return plan(*((step, "doer", []) for step in STEPS), ("end", "thinker", STEPS))
+        return calls[asked.step] if asked.turn == 0 and asked.step in calls else f"{asked.step} is over"
+    return said
+
+
+class Workload:
+    """Runs that are carried out while everything breaks, and what was said to them."""
+
+    def __init__(self, cluster, worker, outside, seed):
+        self.cluster, self.worker, self.outside = cluster, worker, outside
+        self.dice, self.is_over, self.number, self.lock = random.Random(seed), threading.Event(), 0, threading.Lock()
+        self.totals, self.broken = Counter(), []
+
+    def carry_out(self):
+        """One run after the other, until all faults are over."""
+        try:
+            while not self.is_over.is_set() and not self.broken:
+                with self.lock:
+                    self.number += 1
+                    name = f"r{self.number}"
+                self.one(name)
+        except BaseException as why:  # Otherwise the thread would end without a word.
+            self.broken.append(why)
+
+    def patiently(self, what, act):
+        """Tries until there is a result: the worker may be away. This is the stuck detector."""
+        began = time.monotonic()
+        while time.monotonic() - began < LIMIT and not self.broken:
+            result = act()
+            if result is not None:
+                return result
+            time.sleep(0.1)
+        assert not self.broken, "another run was broken"
+        raise AssertionError(f"stuck for {LIMIT} s: {what}\n{json.dumps(self.cluster.stuck(), indent=1)}")
+
+    def one(self, name):
+        """A goal that was accepted, to its end."""
+        order = {"goal": f"<<{name}>> carry it out"}
+
+        def begin():
+            # Some give up soon and ask again; what they began must not be left lying.
+            answer = self.worker.ask("POST", "/runs", order, {"Idempotency-Key": name}, patience=60 if self.chance(0.7) else 1)
+            return answer.json()["id"] if answer and answer.status == 201 else None
+
+        run = self.patiently(f"{name} is not begun", begin)
+        accepted, last = {}, []
+
+        def over():
+            answer = self.worker.ask("GET", f"/runs/{run}")
+            if not answer or answer.status != 200:
+                return None
+            seen = answer.json()
+            last[:] = [seen["status"], seen["waits"]]
+            for waiting in seen["waits"]:
+                self.respond(name, run, waiting, accepted)
+            if "told" not in accepted:
+                self.tell(name, run, accepted)
+            return seen if seen["status"] in ("done", "failed", "cancelled") else None
+
+        try:
+            seen = self.patiently(f"{name}, run {run}", over)
+        except AssertionError as why:
+            raise AssertionError(f"{why}\n{last}") from why
+        assert seen["status"] == "done", seen
+        self.judge(name, run, accepted)
+
+    def chance(self, part):
+        with self.lock:
+            return self.dice.random() < part
+
+    def respond(self, name, run, waiting, accepted):
+        """Answers a question once: through the worker, or through Restate, which takes it while the worker is away."""
+        at = waiting["id"]
+        if at in accepted:
+            return
+        if waiting["kind"] == "approval":
+            answer = self.worker.ask("POST", f"/runs/{run}/approve", {"allow": True, "approval": at})
+            if answer and answer.status == 200:
+                accepted[at] = None
+            return
+        text = f"colour-{name}"
+        if self.chance(0.5):
+            answer = self.worker.ask("POST", f"/runs/{run}/answer", {"question": at, "text": text})
+            is_accepted = bool(answer) and answer.status == 200
+        else:
+            is_accepted = self.cluster.send("Runs.w1", run, "tell", {"answer": {"id": at, "text": text}}, f"answer-{name}")
+        if is_accepted:
+            accepted[at] = text
+
+    def tell(self, name, run, accepted):
+        """A message to a run, with a text of its own at each attempt."""
+        attempt = accepted["attempts"] = accepted.get("attempts", 0) + 1
+        text = f"note-{name}-{attempt}"
+        answer = self.worker.ask("POST", f"/runs/{run}/tell", {"message": text})
+        if answer and answer.status == 200:
+            accepted["told"] = text
+        elif answer and answer.status == 409:
+            accepted["told"] = None  # It is over.
+
+    def judge(self, name, run, accepted):
+        """Everything happened once, or its agent was told; what was accepted is there; and the journal replays."""
+        code, text = self.patiently(f"{run} cannot be exported", lambda: done(self.worker.says("export", run)))
+        events = [event for line in text.splitlines() for event in json.loads(line).get("e", [])]
+        counts = (self.worker.folder / "counts").read_text().split()
+        calls = outcomes(events)
+        doubts = Counter()
+        for step, names in COUNTED.items():
+            for number, effect in enumerate(names):
+                happened = counts.count(f"{name}:{effect}") + self.outside.effects[f"{name}:{effect}"]
+                outcome = calls.get((step, number))
+                where = f"{name}:{effect} (run {run}, {outcome})"
+                assert happened <= 1, f"{where} happened {happened} times"
+                assert outcome in ("output", "in_doubt", "rejected"), f"{where} has no outcome"
+                assert outcome != "output" or happened == 1, f"{where} is said to be done, and is not"
+                assert outcome != "rejected" or happened == 0, f"{where} was refused, and done"
+                self.totals[outcome] += 1
+                self.totals["happened in doubt"] += outcome == "in_doubt" and happened
+                doubts[step] += outcome == "in_doubt"
+        for step, number in doubts.items():
+            told = self.outside.told.get(f"{name}:{step}", 0)
+            assert told == number, f"{number} outcomes of {name}:{step} are in doubt, and its agent was told of {told} (run {run})"
+        made = self.worker.work / f"made/{name}.txt"
+        assert calls.get(("file", 0)) == "rejected" or made.read_text() == f"{name}\n", f"{made} (run {run})"
+        self.inputs(name, run, events, accepted)
+        code, said = self.worker.says("replay", run)
+        assert code == 0, f"{run} does not replay: {said}"
+        self.totals["runs"] += 1
+
+    def inputs(self, name, run, events, accepted):
+        """What was accepted is recorded, once."""
+        replied = [body for kind, body in map(parts, events) if kind == "replied"]
+        for at, text in accepted.items():
+            if "/" in at and text:
+                heard = [body for body in replied if body["id"] == at]
+                assert len(heard) == 1 and text in json.dumps(heard[0]["reply"]), f"the answer to {at} is lost (run {run}): {heard}"
+                self.totals["answers"] += 1
+        notes = Counter(body["message"] for kind, body in map(parts, events) if kind == "told")
+        assert max(notes.values(), default=0) <= 1, f"said once, recorded more than once (run {run}): {notes}"
+        if accepted.get("told"):
+            assert notes[accepted["told"]] == 1, f"{accepted['told']} is lost (run {run}): {notes}"
+            self.totals["messages"] += 1
+
+
+def done(result):
+    return result if result[0] == 0 else None
+
+
+def parts(event):
+    return next(iter(event.items())) if isinstance(event, dict) else (event, {})
+
+
+def outcomes(events):
+    """What became of each call of each step's first turn: the kind of its reply, or that it was refused."""
+    found = {}
+    for kind, body in map(parts, events):
+        if kind in ("replied", "rejected") and "/call." in body["id"]:
+            step, number = body["id"].split("/")[0], int(body["id"].rsplit("call.", 1)[1])
+            found.setdefault((step, number), next(iter(body["reply"])) if kind == "replied" else "rejected")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(__doc__)
