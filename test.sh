@@ -260,15 +260,28 @@ check_a2a() {
 
 restate_of_npm() { python3 tests/mcp/packages.py tests/restate/package.json; }
 
-# Runs on a real Restate node: end to end, the same goals on both engines, kill -9 of either side, and several workers.
+# Runs on a real Restate node: end to end, the same goals on both engines, several workers, and what deploy/ describes.
 check_restate() {
-    local packages
+    local packages updraft=${CARGO_TARGET_DIR:-target}/debug/updraft
     if [[ $(uname -sm) != "Linux x86_64" ]] || ! packages=$(restate_of_npm); then
         skip "runs on Restate: could not install its server from npm"
         return
     fi
-    python3 tests/restate/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$packages" &&
-        python3 tests/restate/workers.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$packages"
+    python3 tests/restate/run.py "$updraft" "$packages"
+    python3 tests/restate/workers.py "$updraft" "$packages"
+    python3 tests/restate/deploy.py "$updraft" "$packages"
+}
+
+# Three nodes of Restate that are killed, cut off and given other times while runs are under way; and what resume promises.
+check_restate_faults() {
+    local packages updraft=${CARGO_TARGET_DIR:-target}/debug/updraft
+    if [[ $(uname -sm) != "Linux x86_64" ]] || ! packages=$(restate_of_npm); then
+        skip "faults on Restate: could not install its server from npm"
+        return
+    fi
+    python3 tests/restate/faults.py --updraft "$updraft" --packages "$packages"
+    python3 tests/restate/contract.py "$updraft" "$packages"
+    python3 tests/restate/later.py "$updraft" "$packages"
 }
 
 packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
@@ -384,11 +397,24 @@ run_parts() {
     [[ -z $failed ]]
 }
 
+# A library that shifts the clock of one program. As root on Debian it is installed; without it, clocks are not shifted.
+prepare_faketime() {
+    if ! compgen -G "/usr/lib/*/faketime/libfaketime.so.1" >/dev/null && ((EUID == 0)) && command -v apt-get >/dev/null; then
+        printf 'installing libfaketime\n'
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libfaketime; } \
+            >/dev/null 2>&1 || true
+    fi
+    if ! compgen -G "/usr/lib/*/faketime/libfaketime.so.1" >/dev/null; then
+        skip "tests with shifted clocks on Restate: no libfaketime; e.g. apt install libfaketime"
+    fi
+}
+
 prepare() {
     prepare_python
     prepare_npm
     prepare_chromium
     prepare_observers
+    prepare_faketime
 }
 
 MODE=${1:-all}
@@ -462,6 +488,7 @@ if [[ -n $UPDRAFT_TEST_NPM ]]; then
     part "MCP conformance" check_mcp
     part "MCP clients of others" check_mcp_clients
     part "runs on Restate" check_restate
+    part "faults on Restate" check_restate_faults
 fi
 if [[ -n $UPDRAFT_TEST_OBSERVE_PYTHON ]]; then
     part "what operators see" check_observers
