@@ -54,9 +54,9 @@ struct StoredAnswer {
     request: String,
     by: String,
     begun: Timestamp,
-    /// Absent until it is done.
+    /// As text, since `null` is an answer too; absent until it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    answer: Option<Value>,
+    answer: Option<String>,
 }
 
 impl AnswerClaim {
@@ -66,7 +66,7 @@ impl AnswerClaim {
         let begun = match (parsed, known) {
             (Some(stored), _) if stored.request != self.request => return (Change::Nothing, KeyedAnswer::OtherRequest),
             (Some(StoredAnswer { answer: Some(answer), .. }), _) => {
-                return (Change::Nothing, KeyedAnswer::Known(answer));
+                return (Change::Nothing, KeyedAnswer::Known(serde_json::from_str(&answer).unwrap_or_default()));
             }
             (Some(stored), Some(known)) if stored.by != self.by && known.age < PATIENCE => {
                 return (Change::Nothing, KeyedAnswer::UnderWay);
@@ -76,7 +76,8 @@ impl AnswerClaim {
         (self.stored(begun.unwrap_or(now), None), KeyedAnswer::ToDo { begun })
     }
 
-    fn stored(&self, begun: Timestamp, answer: Option<Value>) -> Change {
+    fn stored(&self, begun: Timestamp, answer: Option<&Value>) -> Change {
+        let answer = answer.map(ToString::to_string);
         let stored = StoredAnswer { request: self.request.clone(), by: self.by.clone(), begun, answer };
         Change::Set(serde_json::to_string(&stored).unwrap_or_default())
     }
@@ -109,7 +110,7 @@ impl LiveRuns {
     /// Stores what came of a request that was claimed.
     pub async fn keep_answer(&self, claim: &AnswerClaim, answer: &Value) -> Result<(), Fault> {
         let (own, answer, now) = (claim.clone(), answer.clone(), time_format::now());
-        let change = move |_: Option<StoredValue>| (own.stored(now, Some(answer.clone())), ());
+        let change = move |_: Option<StoredValue>| (own.stored(now, Some(&answer)), ());
         Ok(self.journal().change_stored(&self.answers(), &claim.key, change).await?)
     }
 
@@ -141,9 +142,11 @@ mod tests {
         assert_eq!(first.decide(fresh.as_ref(), Timestamp(2)).1, KeyedAnswer::ToDo { begun: Some(Timestamp(1)) });
         let old = stored(change, 31);
         assert_eq!(other.decide(old.as_ref(), Timestamp(2)).1, KeyedAnswer::ToDo { begun: Some(Timestamp(1)) });
-        let done = stored(first.stored(Timestamp(3), Some(json!({ "paths": ["a"] }))), 1);
-        let known = KeyedAnswer::Known(json!({ "paths": ["a"] }));
-        assert_eq!(other.decide(done.as_ref(), Timestamp(4)), (Change::Nothing, known));
+        let mut done = None;
+        for answer in [json!({ "paths": ["a"] }), Value::Null] {
+            done = stored(first.stored(Timestamp(3), Some(&answer)), 1);
+            assert_eq!(other.decide(done.as_ref(), Timestamp(4)), (Change::Nothing, KeyedAnswer::Known(answer)));
+        }
         let another = AnswerClaim { request: "s".into(), ..claim("one") };
         assert_eq!(another.decide(done.as_ref(), Timestamp(4)), (Change::Nothing, KeyedAnswer::OtherRequest));
     }
