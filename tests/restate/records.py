@@ -22,6 +22,11 @@ def doubts(events):
     return {int(reply["id"].rsplit("call.", 1)[1]) for reply in unknown}
 
 
+def refused(events):
+    """The numbers of the calls that were refused, of which the agent is told."""
+    return {int(event["rejected"]["id"].rsplit("call.", 1)[1]) for event in events if "/call." in event.get("rejected", {}).get("id", "")}
+
+
 def decisions(events, run):
     """What was decided, in an order that does not depend on who was first. What the world answered counts by its kind only."""
     def decision(event):

@@ -61,6 +61,8 @@ class Stage(World):
             self.seen_busy.add(asked.run)
             return None
         asks = 2 if asked.run.startswith("again_") else 1
+        if "may have happened elsewhere" in asked.told:
+            return "acted"  # Whoever takes over a copy is told that, and looks before doing it again.
         if asked.step == "act" and asked.turn < asks and calls(kind, asked.run):
             return calls(kind, asked.run)
         return "acted" if asked.step == "act" else "the end"
@@ -172,14 +174,16 @@ class Stage(World):
 def gate_of(kind, moment, name, way):
     """What has to happen for a kill; None if there is no such moment."""
     has_calls = bool(calls(kind, name))
+    # Of two at once, the command may be refused if the other has brought in words from outside.
+    effect = f"{name}.1" if kind == "two" else f"{name}.0"
     if moment == "before intent":
         return ("asked", f"{name}:act/0")
     if moment == "before effect":
-        return ("before", f"{name}.0") if kind in HEARD else None
+        return ("before", effect) if kind in HEARD else None
     if moment == "after record":
         return ("asked", f"{name}:act/1") if has_calls else ("asked", f"{name}:end/0") if way != "agent" else None
     if kind in HEARD:
-        return ("after", f"{name}.0")
+        return ("after", effect)
     return ("asked", f"{name}:act/1") if moment == "during resume" and has_calls else None
 
 
