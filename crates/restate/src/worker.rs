@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it waits before it tries once more to join.
 const BETWEEN_JOINS: Duration = Duration::from_millis(200);
 /// How often a worker looks whether the services that all offer are still served.
-const LOOK: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_secs(5);
 /// How long it waits for them.
 const ANSWER: Duration = Duration::from_secs(5);
 
