@@ -147,10 +147,16 @@ export class ScriptedModel {
   #refused = new Set();
   #watchers = [];
   #isHurried = false;
+  #scenario;
 
   // From now on nothing takes a moment.
   hurry() {
     this.#isHurried = true;
+  }
+
+  // From now on requests for any model are answered as this scenario says.
+  use(scenario) {
+    this.#scenario = scenario;
   }
 
   async start() {
@@ -194,7 +200,8 @@ export class ScriptedModel {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ object: 'list', data }));
       return;
     }
-    const { model, messages } = JSON.parse(body);
+    const { model: named, messages } = JSON.parse(body);
+    const model = this.#scenario ?? named;
     const { at, said } = decide(SCENARIOS[model] ?? SCENARIOS.parallel, messages);
     this.#asked.add(at);
     for (const wake of this.#watchers.splice(0)) wake();

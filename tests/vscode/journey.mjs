@@ -7,7 +7,8 @@ import http from 'node:http';
 import { after, before, test as journey } from 'node:test';
 
 import { SCENARIOS } from '../page/model.mjs';
-import { TOKEN, World } from './world.mjs';
+import { McpClient, Terminal, openRun } from './faces.mjs';
+import { TOKEN, UPDRAFT, World } from './world.mjs';
 
 const POEM = 'The wind is in the barley,\nthe sun is on the hill,\nthe mill is by the water,\nand all the world is still.\n';
 const BETTER = 'The wind is in the wheat,\nthe sun is on the hill,\nthe mill is by the water,\nand nothing here is still.\nThe end.\n';
@@ -32,6 +33,23 @@ SCENARIOS.poem = {
       'It is in poem.txt.',
     ],
     'Say what is new': ['Two lines are new.'],
+  },
+};
+SCENARIOS.mill = {
+  plans: [[
+    step('look', 'retriever', 'Look at the mill'),
+    step('colour', 'clarification', 'Ask for the colour', { reads: ['look'] }),
+    step('paint', 'coder', 'Paint the mill', { reads: ['colour'] }),
+    step('answer', 'summarizer', 'Say how it looks', { reads: ['paint'] }),
+  ]],
+  steps: {
+    'Look at the mill': ['It has no colour.'],
+    'Ask for the colour': [
+      { calls: [['ask_user', { question: 'Which colour should the mill have?', options: ['red', 'white'] }]] },
+      (results) => `The person said: ${results.at(-1)}`,
+    ],
+    'Paint the mill': [{ calls: [['write_file', { path: 'made.txt', content: 'a white mill\n' }]] }, 'It is painted.'],
+    'Say how it looks': ['The mill is white.'],
   },
 };
 
@@ -220,6 +238,63 @@ test('a run is started on a selection', async () => {
   assert.equal(goal, 'Multiply instead\n\nIt is about line 1 of `src/area.txt`:\n\n```\nconst area = (a, b) => a + b;\n```');
   await world.api('POST', `/runs/${runs[0].id}/cancel`);
   world.model.release();
+});
+
+test('one run is seen and steered from a terminal, the page, the editor and an MCP client at once', async () => {
+  const { address, token } = await world.server();
+  const client = await McpClient.connect(process.env.MCP_PACKAGES, address, token);
+  world.model.forget();
+  world.model.hold('Look at the mill');
+  world.model.use('mill');
+  // The client starts it. All four see it.
+  const { data } = await client.call('dispatch_agent_task', { prompt: 'Give the mill a colour' });
+  const page = await openRun(world, UPDRAFT, data.run);
+  const terminal = Terminal.start(UPDRAFT, ['attach', data.run], { env: world.environment, cwd: world.work });
+  const isStep = (id, state) => page.locator(`.step-row[data-step=${id}][data-status=${state}]`).waitFor();
+  await isStep('look', 'running');
+  await terminal.shows('Look at the mill');
+  await row('Give the mill a colour').waitFor();
+  await row('Look at the mill').filter({ hasText: 'retriever · running' }).waitFor();
+  assert.equal((await client.call('task_status', { run: data.run })).data.status, 'working');
+
+  // Somebody at the page tells it something. The terminal says so, and the next agent reads it.
+  await page.locator('#message').fill('It stands by the sea');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.locator('.entry', { hasText: 'It stands by the sea' }).first().waitFor();
+  await terminal.shows('It stands by the sea');
+  world.model.release();
+
+  // It asks in all four places. The terminal answers, and nobody is asked any more.
+  const question = 'Which colour should the mill have?';
+  await Promise.all([toast(question).waitFor(), page.getByText(question).first().waitFor(), terminal.shows(question)]);
+  assert.match((await client.call('task_status', { run: data.run })).text, /Which colour should the mill have/);
+  await world.shoot('9-four-faces');
+  terminal.types('white\r');
+  await toast(question).waitFor({ state: 'detached' });
+
+  // It wants to write. The editor allows it, and the others see that.
+  await page.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  await terminal.shows('allow it?');
+  assert.match((await client.call('task_status', { run: data.run })).text, /made\.txt/);
+  await press('write_file', 'Allow');
+  await terminal.shows('answered elsewhere');
+
+  // All four say the same at the end.
+  await page.locator('#run-head[data-status=done]').waitFor();
+  assert.match(await page.locator('.entry.result').textContent(), /The mill is white\./);
+  await row('Give the mill a colour').filter({ hasText: 'done' }).waitFor();
+  await terminal.shows('The mill is white.');
+  assert.deepEqual(await terminal.ended, [0, null]);
+  const { data: result } = await client.call('task_result', { run: data.run });
+  assert.deepEqual([result.status, result.answer], ['done', 'The mill is white.']);
+  assert.equal(await world.read('made.txt'), 'a white mill\n');
+  // What was done, and by whom, is one history.
+  const { events } = await world.api('GET', `/runs/${data.run}/events?limit=1000`);
+  const told = events.filter(({ type }) => type === 'told').map(({ event }) => event.told.message);
+  assert.deepEqual(told, ['It stands by the sea']);
+  const { stdout } = await world.updraft('show', data.run, '--prompts');
+  assert.match(stdout, /It stands by the sea/);
+  await Promise.all([client.stop(), page.close(), terminal.stop()]);
 });
 
 test('where the editor has an agent panel, work goes there', async () => {

@@ -61,6 +61,7 @@ def main():
         environment = os.environ | {
             "PACKAGES": str(page), "EDITOR_FOLDER": str(prepare.editor()), "VSIX": str(built(Path(scratch))),
             "PANEL_VSIX": str(panel(Path(scratch))),
+            "MCP_PACKAGES": str(packages(prepare.HERE.parent / "mcp" / "clients" / "package.json")),
             "UPDRAFT": str(Path(words[0]).resolve()), "CHROMIUM": words[1],
             "SCREENSHOTS": str(Path(screenshots).resolve()) if screenshots else "",
         }

