@@ -104,47 +104,46 @@ def keys(world):
     assert [copy.status for copy in copies] == [201, 201], [copy.body for copy in copies]
     assert copies[0].json() == copies[1].json(), [copy.json() for copy in copies]
     world.send("DELETE", "/users/a-steer")
-    two_servers(world, goal)
-    messages(world)
-
-
-def two_servers(world, goal):
-    """The same key at two servers in the same moment: one run, and whoever comes second is told to ask again."""
     other = world.beside().start()
     try:
-        for n in range(8):
-            key, found = {"Idempotency-Key": f"both-{n}"}, []
-            threads = [threading.Thread(target=lambda one=one: found.append(one.send("POST", "/runs", goal, headers=key)))
-                       for one in (world, other, world, other)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert {answer.status for answer in found} <= {201, 409}, [(answer.status, answer.body) for answer in found]
-            assert all(answer.status == 201 or is_problem(answer) for answer in found)
-            runs = {answer.json()["id"] for answer in found if answer.status == 201}
-            assert runs == {one.run(goal, headers=key) for one in (world, other)} and len(runs) == 1, runs
+        two_servers(world, other, goal)
+        messages(world, other)
     finally:
         other.close()
 
 
-def messages(world):
-    """A message with a key is told once, also after kill -9 and by another server at the same moment."""
+def at_once(servers, request):
+    """The answers to the same request at all of these servers in the same moment."""
+    found = []
+    threads = [threading.Thread(target=lambda one=one: found.append(request(one))) for one in servers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(servers), "a request was not answered"
+    return found
+
+
+def two_servers(world, other, goal):
+    """The same key at two servers: one run, and whoever comes second is told to ask again."""
+    for n in range(8):
+        key = {"Idempotency-Key": f"both-{n}"}
+        found = at_once((world, other) * 2, lambda one: one.send("POST", "/runs", goal, headers=key))
+        assert {answer.status for answer in found} <= {201, 409}, [(answer.status, answer.body) for answer in found]
+        assert all(answer.status == 201 or is_problem(answer) for answer in found)
+        runs = {answer.json()["id"] for answer in found if answer.status == 201}
+        assert runs == {one.run(goal, headers=key) for one in (world, other)} and len(runs) == 1, runs
+
+
+def messages(world, other):
+    """A message with a key is told once, also by two servers at the same moment, and after kill -9."""
     run, key = world.run({"goal": "Paint it", "agent": "clarification"}), {"Idempotency-Key": "tell-1"}
     world.until(run, "waiting")
     told = lambda: [event for event in world.send("GET", f"/runs/{run}/events?limit=1000").json()["events"] if event["type"] == "told"]
     tell = lambda one: one.send("POST", f"/runs/{run}/tell", {"message": "In blue"}, headers=key)
-    other = world.beside().start()
-    try:
-        found = []
-        threads = [threading.Thread(target=lambda one=one: found.append(tell(one))) for one in (world, other) * 2]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert {answer.status for answer in found} <= {200, 409} and 200 in {answer.status for answer in found}, [answer.body for answer in found]
-    finally:
-        other.close()
+    found = at_once((world, other) * 2, tell)
+    statuses = {answer.status for answer in found}
+    assert 200 in statuses and statuses <= {200, 409}, [(answer.status, answer.body) for answer in found]
     world.kill()
     world.start()
     assert tell(world).status == 200 and len(told()) == 1, told()

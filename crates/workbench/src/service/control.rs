@@ -65,7 +65,14 @@ impl LiveRuns {
 
     /// Resumes a run that was paused, interrupted or out of budget.
     pub async fn resume(&self, run: &str) -> Result<RunView, Fault> {
-        self.say(run, |_| Ok(Input::Resume { budget: None, approvals: None })).await
+        self.say(run, |loaded| {
+            if loaded.is_imported() {
+                return Err(Fault::usage(format!("run {run} was imported, and nobody has adopted it yet"))
+                    .hint("a program adopts it with `POST /api/v1/runs/{id}/adopt`, a person with `updraft resume`"));
+            }
+            Ok(Input::Resume { budget: None, approvals: None })
+        })
+        .await
     }
 
     /// Stops a run for good. The journal holds who did.
