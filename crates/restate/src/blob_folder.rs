@@ -104,7 +104,8 @@ fn own_number() -> u64 {
     *OWN
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a new file, and returns once it is on disk. A file or link that is there already is an error.
+pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
@@ -127,7 +128,7 @@ mod tests {
         folder.put(&blob).unwrap();
         let message = format!("see {} and {}", blob.hash(), other.hash());
         let record = Record { at: Timestamp(1), input: Input::Tell { message }, events: Vec::new() };
-        assert_eq!(again.named_in(std::slice::from_ref(&record)), [blob.clone()]);
+        assert_eq!(again.named_in(std::slice::from_ref(&record)), std::slice::from_ref(&blob));
         fs::write(folder.file_of(&blob.hash()), b"much else").unwrap();
         assert_eq!(again.named_in(&[record]), []);
     }

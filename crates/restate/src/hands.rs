@@ -22,9 +22,9 @@ pub type Waker = Arc<dyn Fn(RunId, HandedEffect) -> WakeFuture + Send + Sync>;
 pub type WakeFuture = Pin<Box<dyn Future<Output = Result<bool, String>> + Send>>;
 
 /// Starts a run under this id, unless there is one already.
-pub type RunStarter = Arc<dyn Fn(RunId, StartRequest) -> StartFuture + Send + Sync>;
+pub type RunStarter = Arc<dyn Fn(RunId, StartRequest) -> RunStartFuture + Send + Sync>;
 /// What a [`RunStarter`] returns.
-pub type StartFuture = Pin<Box<dyn Future<Output = Result<(), StartFault>> + Send>>;
+pub type RunStartFuture = Pin<Box<dyn Future<Output = Result<(), StartFault>> + Send>>;
 
 /// Why a run was not started.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -115,13 +115,11 @@ impl HostedWorkspace {
     /// Starts a run here. Its id follows from the request, so that one that comes again starts no second run.
     async fn start(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
         let request: StartRequest = parse(&invocation.input)?;
-        let id = match &request.run {
-            Some(run) => RunId::parse(run).map_err(HandlerFault::unreadable)?,
-            None => {
-                let hash = Sha256::digest(&invocation.id);
-                let bits = hash.first_chunk::<10>().copied().unwrap_or_default();
-                RunId::from_bits(bits)
-            }
+        let id = if let Some(run) = &request.run {
+            RunId::parse(run).map_err(HandlerFault::unreadable)?
+        } else {
+            let hash = Sha256::digest(&invocation.id);
+            RunId::from_bits(hash.first_chunk::<10>().copied().unwrap_or_default())
         };
         self.hands.start(id.clone(), request).await?;
         Ok(vec![Command::Output(json(&StartedRun { run: id.to_string() })?)])

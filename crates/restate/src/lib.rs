@@ -47,7 +47,7 @@ mod workspaces_object;
 
 pub use blob_folder::BlobFolder;
 pub use callback_probe::CallbackFinding;
-pub use hands::{RunStarter, StartFault, StartFuture, WakeFuture, Waker};
+pub use hands::{RunStartFuture, RunStarter, StartFault, WakeFuture, Waker};
 pub use identity::{IdentityKeyFault, IdentityKeys};
 pub use ingress::{CallFault, nodes_of};
 pub use inspection::{AdminFinding, RegisteredWorker, ServerInspection, WaitingRequests, inspect};

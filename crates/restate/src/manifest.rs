@@ -25,8 +25,9 @@ const SILENCE: u64 = 20_000;
 pub(crate) fn manifest<'a>(workspaces: impl Iterator<Item = &'a ServiceNames>) -> Value {
     let mut services: Vec<Value> = workspaces.flat_map(services_of).collect();
     let changes = CHANGES.iter().map(|name| handler(name, "EXCLUSIVE"));
-    services.push(object(WORKSPACES, changes.chain([handler(SHOW, "SHARED")]).collect()));
-    services.push(object(LIMITS, vec![handler("ask", "EXCLUSIVE"), handler("end", "EXCLUSIVE")]));
+    let workspaces: Vec<Value> = changes.chain([handler(SHOW, "SHARED")]).collect();
+    services.push(object(WORKSPACES, &workspaces));
+    services.push(object(LIMITS, &[handler("ask", "EXCLUSIVE"), handler("end", "EXCLUSIVE")]));
     json!({
         "protocolMode": "REQUEST_RESPONSE",
         "minProtocolVersion": VERSIONS[0],
@@ -41,11 +42,11 @@ fn services_of(names: &ServiceNames) -> [Value; 3] {
     let perform = json!({ "name": "perform", "ingressPrivate": true });
     let mut runs: Vec<Value> = ["attach", "adopt", "advance", "tell"].map(|name| handler(name, "EXCLUSIVE")).into();
     runs.push(handler("head", "SHARED"));
-    let hands = vec![perform, json!({ "name": "start" }), json!({ "name": "changed" })];
+    let hands = [perform, json!({ "name": "start" }), json!({ "name": "changed" })];
     [
-        object(&names.runs(), runs),
-        object(&names.log(), vec![put, handler("read", "SHARED")]),
-        service(&names.hands(), "SERVICE", hands),
+        object(&names.runs(), &runs),
+        object(&names.log(), &[put, handler("read", "SHARED")]),
+        service(&names.hands(), "SERVICE", &hands),
     ]
 }
 
@@ -53,11 +54,11 @@ fn handler(name: &str, kind: &str) -> Value {
     json!({ "name": name, "ty": kind })
 }
 
-fn object(name: &str, handlers: Vec<Value>) -> Value {
+fn object(name: &str, handlers: &[Value]) -> Value {
     service(name, "VIRTUAL_OBJECT", handlers)
 }
 
-fn service(name: &str, kind: &str, handlers: Vec<Value>) -> Value {
+fn service(name: &str, kind: &str, handlers: &[Value]) -> Value {
     json!({
         "name": name, "ty": kind, "handlers": handlers, "idempotencyRetention": KEYS, "journalRetention": 0,
         "retryPolicyInitialInterval": FIRST_RETRY, "retryPolicyMaxInterval": RETRY_INTERVAL,

@@ -8,6 +8,7 @@ use crate::hosted_workspace::StartedRun;
 use crate::ingress::{CallFault, CallTarget, Ingress};
 use crate::messages::StartRequest;
 use crate::service_names::ServiceNames;
+use crate::shared_folder::is_id;
 use crate::workspaces_object::{ChooseRequest, WORKSPACES, WorkspaceCard};
 
 /// How long to wait for a worker.
@@ -31,6 +32,9 @@ pub async fn order(
     label: Option<&str>,
     request: &StartRequest,
 ) -> Result<OrderedRun, CallFault> {
+    if !is_id(workspace) {
+        return Err(CallFault::Unreadable(format!("`{workspace}` is not the id of a workspace")));
+    }
     let ingress = Ingress::new(ingress, token, CancellationToken::new())?;
     let target = CallTarget { service: WORKSPACES, key: workspace, handler: "choose", idempotency: None };
     let choice = ChooseRequest { label: label.map(str::to_owned) };

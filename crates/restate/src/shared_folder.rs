@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::blob_folder::kept_text;
+use crate::blob_folder::{kept_text, write_synced};
 use crate::workspaces_object::WorkspaceCard;
 
 /// The folder in the workspace that holds the marks.
@@ -15,13 +15,27 @@ const ID: &str = "id";
 /// The id of a shared workspace, if it has one.
 pub fn shared_workspace_id(workspace: &Path) -> Option<String> {
     let id = fs::read_to_string(workspace.join(MARKS).join(ID)).ok()?;
-    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+    Some(id.trim().to_owned()).filter(|id| is_id(id))
 }
 
 /// The same; it gets this one if it has none.
 pub fn make_shared_workspace_id(workspace: &Path, fresh: &str) -> io::Result<String> {
-    fs::create_dir_all(workspace.join(MARKS))?;
-    kept_text(&workspace.join(MARKS).join(ID), fresh)
+    let marks = workspace.join(MARKS);
+    fs::create_dir_all(&marks)?;
+    check_marks(&marks)?;
+    let id = kept_text(&marks.join(ID), fresh)?;
+    if is_id(&id) { Ok(id) } else { Err(io::Error::other(format!("`{MARKS}/{ID}` does not hold an id"))) }
+}
+
+/// Whether a text can be the id of a workspace. It is part of addresses and queries, and agents can write to the folder.
+pub(crate) fn is_id(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+/// Refuses marks that would be written elsewhere: agents could have put a link there.
+fn check_marks(marks: &Path) -> io::Result<()> {
+    let is_folder = fs::symlink_metadata(marks)?.is_dir();
+    if is_folder { Ok(()) } else { Err(io::Error::other(format!("`{MARKS}` is not a folder"))) }
 }
 
 fn mark_of(workspace: &Path, worker: &str) -> PathBuf {
@@ -30,7 +44,13 @@ fn mark_of(workspace: &Path, worker: &str) -> PathBuf {
 
 /// Leaves the mark of a worker.
 pub(crate) fn leave_mark(workspace: &Path, worker: &str, machine: &str) -> io::Result<()> {
-    fs::write(mark_of(workspace, worker), machine)
+    check_marks(&workspace.join(MARKS))?;
+    let mark = mark_of(workspace, worker);
+    match fs::remove_file(&mark) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    write_synced(&mark, machine.as_bytes())
 }
 
 /// Says which worker of the workspace has left no mark in this folder, so that it must have another one.
@@ -61,5 +81,23 @@ mod tests {
         assert_eq!(without_mark(copy.path(), &card), Some("a"));
         leave_mark(copy.path(), "a", "m0").unwrap();
         assert_eq!(without_mark(copy.path(), &card), Some("a"), "of an earlier machine");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_written_through_links_that_agents_have_made() {
+        let (work, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let victim = other.path().join("victim");
+        fs::write(&victim, "mine").unwrap();
+        make_shared_workspace_id(work.path(), "w").unwrap();
+        std::os::unix::fs::symlink(&victim, mark_of(work.path(), "a")).unwrap();
+        leave_mark(work.path(), "a", "m1").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+        fs::remove_dir_all(work.path().join(MARKS)).unwrap();
+        std::os::unix::fs::symlink(other.path(), work.path().join(MARKS)).unwrap();
+        assert!(make_shared_workspace_id(work.path(), "w").is_err());
+        assert!(leave_mark(work.path(), "b", "m1").is_err());
+        assert!(!other.path().join("worker-b").exists());
+        assert!(!is_id("x' OR '1'='1") && !is_id("../x") && !is_id("") && is_id("c436e196a607f779"));
     }
 }

@@ -154,9 +154,7 @@ impl RestateWorker {
         for (id, request) in &joining {
             connection.join(id, request).await?;
         }
-        if let Some(first) = workspaces.first() {
-            serving.spawn(look_after(Arc::clone(&connection), first.id.clone()));
-        }
+        serving.spawn(look_after(Arc::clone(&connection), joining));
         Ok(Self { connection, homes, _serving: serving })
     }
 
@@ -199,16 +197,25 @@ impl WorkerOptions {
     }
 }
 
-/// Registers this worker again if the one that serves the services which all offer does not answer.
-async fn look_after(connection: Arc<WorkerConnection>, workspace: String) {
+/// Registers this worker again if the one that serves the services which all offer does not answer; unless another machine
+/// has taken its place meanwhile.
+async fn look_after(connection: Arc<WorkerConnection>, joined: Vec<(String, JoinRequest)>) {
+    let Some((first, _)) = joined.first() else { return };
     loop {
         tokio::time::sleep(LOOK).await;
-        let shown = connection.ask_workspace::<WorkspaceCard>(&workspace, SHOW, &Value::Null, ANSWER).await;
-        if let Err(CallFault::Unreachable { why, .. }) = shown {
-            tracing::debug!(why, "registering this worker again");
-            if let Err(fault) = connection.register(ANSWER).await {
-                tracing::debug!(%fault, "this worker was not registered again");
+        let shown = connection.ask_workspace::<WorkspaceCard>(first, SHOW, &Value::Null, ANSWER).await;
+        let Err(CallFault::Unreachable { why, .. }) = shown else { continue };
+        tracing::debug!(why, "registering this worker again");
+        match connection.has_its_places(&joined).await {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::error!("another machine has taken the place of this worker; stop it");
+                return;
             }
+            Err(_) => continue,
+        }
+        if let Err(fault) = connection.register(ANSWER).await {
+            tracing::debug!(%fault, "this worker was not registered again");
         }
     }
 }
@@ -246,14 +253,31 @@ impl WorkerConnection {
         self.ingress.call_within(target, &body, Some(patience)).await
     }
 
-    /// Refuses to join a workspace whose files are elsewhere. Asked of Restate's tables: no other worker has to be there.
-    async fn check_joining(&self, id: &str, request: &JoinRequest) -> Result<(), WorkerStartFault> {
+    /// What Restate knows of a workspace. Asked of its tables: no worker has to be there.
+    async fn card_of(&self, id: &str) -> Result<WorkspaceCard, CallFault> {
         let sql = format!(
             "SELECT value_utf8 FROM state WHERE service_name = '{WORKSPACES}' AND service_key = '{id}' AND key = '{WORKSPACE}'"
         );
         let rows: Vec<StateRow> = self.admin.query(&sql, PATIENCE).await?;
         let stored = rows.into_iter().next().and_then(|row| row.value_utf8);
-        let mut card: WorkspaceCard = stored.and_then(|stored| serde_json::from_str(&stored).ok()).unwrap_or_default();
+        let card = stored.map(|stored| serde_json::from_str(&stored)).transpose();
+        Ok(card.map_err(|error| CallFault::Unreadable(error.to_string()))?.unwrap_or_default())
+    }
+
+    /// Whether no other machine has taken the place of this worker.
+    async fn has_its_places(&self, joined: &[(String, JoinRequest)]) -> Result<bool, CallFault> {
+        for (id, request) in joined {
+            let card = self.card_of(id).await?;
+            if card.workers.get(&request.name).is_some_and(|known| known.machine != self.machine) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Refuses to join a workspace whose files are elsewhere.
+    async fn check_joining(&self, id: &str, request: &JoinRequest) -> Result<(), WorkerStartFault> {
+        let mut card = self.card_of(id).await?;
         card.clone().join(request.clone()).map_err(WorkerStartFault::Refused)?;
         if request.is_shared {
             let folder = Path::new(&request.folder);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use updraft_engine::{
-    EffectFuture, EngineOptions, Error, HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome, decide_input,
-    effects_to_begin, open_effects, replay,
+    EffectFuture, EngineOptions, Error, HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunCopy, RunHome,
+    decide_input, effects_to_begin, open_effects, replay,
 };
 use updraft_models::ScriptedModel;
 use updraft_run::{EffectAddress, Input, Record, Run, RunId, Timestamp};
@@ -67,6 +67,10 @@ fn ready<'a, T: Send + 'a>(value: T) -> EffectFuture<'a, T> {
 impl RunHome for MemoryHome {
     fn place(&self) -> String {
         "a test".into()
+    }
+
+    fn has(&self, place: &str) -> bool {
+        place == self.place()
     }
 
     fn attach<'a>(&'a self, run: &'a RunId) -> EffectFuture<'a, Result<HomeAttachment, Error>> {
@@ -198,4 +202,33 @@ async fn whoever_was_taken_over_from_records_nothing_more() {
     let error = handle.drive().await.unwrap_err();
     assert!(matches!(error, Error::Journal(updraft_journal::Error::Fenced(_))), "{error}");
     assert_eq!(home.records_of(&id).len(), 1);
+}
+
+#[tokio::test]
+async fn the_run_of_another_worker_is_copied_and_not_continued() {
+    let (there, here) = (World::new(), World::new());
+    let model = || {
+        let ask = |_: &updraft_models::Prompt<'_>| calls(&[("ask_user", json!({ "question": "Which?" }))]);
+        Arc::new(ScriptedModel::from_fn("scripted/test", ask))
+    };
+    let (home, own) = (Arc::new(MemoryHome::default()), Arc::new(MemoryHome::default()));
+    let worker = there.engine_with(model(), at_home(&home));
+    let handle = start(&worker, "asks", by("clarification", "paint"), settings(&there.workspace()), None).await;
+    let id = handle.id().clone();
+    handle.drive().await.unwrap();
+    let records = home.records_of(&id);
+    let other = here.engine_with(model(), at_home(&own));
+    let journal = other.journal();
+    let mut copy = RunCopy::create(journal, &id, "another worker", records[..1].to_vec(), Vec::new()).await.unwrap();
+    copy.append(journal, records[1..].to_vec(), Vec::new(), Vec::new()).await.unwrap();
+    assert_eq!(journal.load(&id).unwrap(), records);
+    let head = journal.head(&id).unwrap();
+    assert_eq!((head.goal.as_str(), head.status.as_str(), head.is_owned()), ("paint", "waiting", true));
+    let opened = other.open(&id).await;
+    assert!(matches!(opened, Err(Error::Journal(updraft_journal::Error::Owned { .. }))), "as if it were driven");
+    copy.release(journal).await.unwrap();
+    assert!(matches!(other.open(&id).await, Err(Error::Elsewhere { .. })), "its home is another one");
+    assert_eq!(own.0.lock().unwrap().len(), 0, "which was not asked");
+    let again = RunCopy::open(journal, &id).await.unwrap().unwrap();
+    assert_eq!((again.records(), again.is_over()), (records.len() as u64, false));
 }

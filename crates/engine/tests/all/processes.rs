@@ -107,7 +107,8 @@ async fn a_running_run_hears_cancel_from_another_process() {
     let world = World::quick();
     let (engine, handle, _gate) = held(&world, EngineOptions::default()).await;
     let other = world.journal();
-    let (rested, ()) = soon(async { tokio::join!(handle.drive(), send(&other, "held", "k", cancel())) }).await;
+    let both = Box::pin(async { tokio::join!(handle.drive(), send(&other, "held", "k", cancel())) });
+    let (rested, ()) = soon(both).await;
     assert_eq!(rested.unwrap().run.status_word(), "cancelled");
     assert_eq!(other.head(&id("held")).unwrap().status, Status::Cancelled);
     assert!(other.inbox(&id("held")).unwrap().is_empty());
