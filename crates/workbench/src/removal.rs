@@ -39,7 +39,9 @@ impl PruneOrder {
         let gone = journal.prune(self.before, self.workspace.as_deref()).await?;
         let (folders, journal, ids) = (folders.clone(), journal.clone(), gone.clone());
         blocking(move || {
-            ids.iter().for_each(|id| forget(&folders, id));
+            for id in &ids {
+                forget(&folders, id);
+            }
             Ok(piped_files::remove(&journal, &files)?)
         })
         .await?;
