@@ -93,10 +93,14 @@ class Deployment:
         """What a command says on the first machine."""
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "UPDRAFT_HOME": str(self.folder / "data")}
         command = [*self.cables.inside(1), self.updraft, *words]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=self.folder / "workspace").stdout
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=self.folder / "workspace")
+        self.complaint = done.stderr
+        return done.stdout
 
     def order(self):
-        return json.loads(self.says("worker", "start", "--json", "--agent", "researcher", "Look around"))["run"]
+        said = self.says("worker", "start", "--json", "--workspace-id", "w1", "--agent", "researcher", "Look around")
+        assert said, self.complaint
+        return json.loads(said)["run"]
 
     def doctor(self):
         checks = [json.loads(line) for line in self.says("doctor", "--restate", "http://127.0.0.1:8080", "--json").splitlines()]

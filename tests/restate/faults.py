@@ -35,8 +35,8 @@ from workload import ClusterWorker, Workload, faketime, script  # noqa: E402
 class Faults:
     """What can be done to a cluster and its worker."""
 
-    def __init__(self, cluster, worker, dice):
-        self.cluster, self.worker, self.dice, self.done = cluster, worker, dice, Counter()
+    def __init__(self, cluster, worker, dice, says_all):
+        self.cluster, self.worker, self.dice, self.done, self.says_all = cluster, worker, dice, Counter(), says_all
         nodes, self.drawing = cluster.nodes, threading.Lock()
         # Two faults may happen at the same time, but not two to the worker, and not two to the nodes: one of three may be away.
         self.worker_turn, self.nodes_turn = threading.Lock(), threading.Lock()
@@ -69,7 +69,10 @@ class Faults:
         with ExitStack() as stack:
             for turn in turns:
                 stack.enter_context(turn)
+            began = time.monotonic()
             act()
+        if self.says_all:
+            print(f"  {number + 1}: {kind}, {time.monotonic() - began:.1f} s", flush=True)
         with self.drawing:
             self.done[kind] += 1
 
@@ -110,7 +113,7 @@ class Faults:
 
 
 def break_often(cluster, worker, outside, given):
-    faults, load = Faults(cluster, worker, random.Random(given.seed)), Workload(cluster, worker, outside, given.seed)
+    faults, load = Faults(cluster, worker, random.Random(given.seed), given.verbose), Workload(cluster, worker, outside, given.seed)
     numbers = iter(range(given.faults))
 
     def keep_breaking(dice):
@@ -134,6 +137,8 @@ def break_often(cluster, worker, outside, given):
     for thread in breaking:
         thread.join()
     load.is_over.set()
+    if given.verbose:
+        print(f"  the last fault is over, {dict(load.totals)}", flush=True)
     for thread in runs:
         thread.join()
     if load.broken:
@@ -160,12 +165,13 @@ def until_a_moment(load, dice):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--faults", type=int, default=20)
+    parser.add_argument("--faults", type=int, default=16)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--width", type=int, default=3, help="runs at the same time")
     parser.add_argument("--at-once", type=int, default=1, help="faults at the same time")
     parser.add_argument("--updraft", default=ROOT / "target/debug/updraft", type=Path)
     parser.add_argument("--packages")
+    parser.add_argument("--verbose", action="store_true", help="says every fault")
     given = parser.parse_args()
     without = network.why_not()
     if without:
