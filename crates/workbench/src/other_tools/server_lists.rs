@@ -93,7 +93,7 @@ fn plain(entry: &Value) -> Value {
 /// A file as it is written, in the form of JSON.
 fn whole(text: &str, file: &Path) -> Result<Value, String> {
     if file.extension().is_some_and(|end| end == "yaml") {
-        read_yaml(text).map(goose_servers)
+        read_yaml(text).map(|whole| goose_servers(&whole))
     } else {
         document(text, format_of(file))
     }
@@ -122,7 +122,7 @@ fn of_this_workspace(mut whole: Value, workspace: &Path) -> Value {
 }
 
 /// Goose calls servers extensions, and has some built in.
-fn goose_servers(whole: Value) -> Value {
+fn goose_servers(whole: &Value) -> Value {
     let extensions = whole["extensions"].as_object().cloned().unwrap_or_default();
     let mut servers = Map::new();
     for (name, extension) in extensions {

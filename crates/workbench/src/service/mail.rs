@@ -20,7 +20,7 @@ impl LiveRuns {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                _ = changes.next() => {}
+                () = changes.next() => {}
             }
             // Most changes bring no answer, and an answer is not in a hurry: changes come many at a time.
             tokio::select! {

@@ -35,7 +35,9 @@ pub(super) fn import(app: &AppFolders, args: &ImportArgs) -> CliResult {
         if flags.yes && is_new {
             plan.carry_out(app)?;
         }
-        plan.items.iter().for_each(|item| out::json(&as_json(item, flags.yes)));
+        for item in &plan.items {
+            out::json(&as_json(item, flags.yes));
+        }
         return if asks { Err(needs_person()) } else { Ok(CliExitCode::Done) };
     }
     show(&plan, &workspace, flags.diff);
@@ -112,14 +114,18 @@ fn preview(content: &ImportContent, is_whole: bool, paint: Paint) {
         ImportContent::Text(text) => {
             let lines: Vec<&str> = text.lines().collect();
             let most = if is_whole { lines.len() } else { FIRST_LINES };
-            lines.iter().take(most).for_each(|text| line(text));
+            for text in lines.iter().take(most) {
+                line(text);
+            }
             if lines.len() > most {
                 out::line(&paint.dim(&format!("            … {} more lines (`--diff`)", lines.len() - most)));
             }
         }
         ImportContent::Folder(files) => {
             let most = if is_whole { files.len() } else { FIRST_LINES };
-            files.iter().take(most).for_each(|file| line(&file.display().to_string()));
+            for file in files.iter().take(most) {
+                line(&file.display().to_string());
+            }
             if files.len() > most {
                 out::line(&paint.dim(&format!("            … {} more files (`--diff`)", files.len() - most)));
             }
