@@ -11,12 +11,13 @@
 //! | `sent_message.rs`, `send.rs` | messages as they are sent; tasks that they begin or continue |
 //! | `task_note.rs`, `task_json.rs`, `task_list.rs` | what is kept of a task; how it is written; lists of tasks |
 //! | `task_stream.rs`, `push.rs` | tasks followed; other servers that are told |
-//! | `failure.rs` | errors |
+//! | `field_names.rs`, `failure.rs` | the names of fields; errors |
 
 #![allow(clippy::unused_async, reason = "axum takes async functions, also where nothing is awaited")]
 
 mod agent_card;
 mod failure;
+mod field_names;
 mod json_rpc;
 mod operations;
 mod push;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use updraft_run::RunId;
 
 use super::failure::{A2aErrorKind, A2aFailure, A2aResult};
+use super::field_names::with_json_names;
 use super::task_json::{TaskParts, is_terminal, task};
 use super::task_stream::TaskStream;
 use super::{A2aState, agent_card, push, send, task_list};
@@ -87,6 +88,7 @@ pub(super) async fn perform(
     if operation.needs() > UserRole::See {
         tracing::info!(user = caller.name(), "A2A {operation:?}");
     }
+    let params = with_json_names(params);
     match operation {
         A2aOperation::SendMessage => send::send(state, caller, read(params)?).await.map(A2aAnswer::Body),
         A2aOperation::SendStreamingMessage => {
