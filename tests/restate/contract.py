@@ -3,7 +3,7 @@
 contract.py UPDRAFT PACKAGES [--all]
 
 A cell is a property, a way of starting, a kind of effect, a moment, and who is killed then: the worker, the node, or both. Without
---all, each kind of effect is tried in one moment and each moment with some kind. Ends with 0 only if nothing is violated.
+--all, each kind of effect, each moment and each victim is tried once. Ends with 0 only if nothing is violated.
 """
 
 import json
@@ -61,8 +61,11 @@ def try_crash(table, stage, cell, name):
     stage.mend(who)
     run = the(run)
     if moment == "during resume" and who != "node":
-        again = stage.cut(("asked", f"{name}:act/1"), "worker")
-        if again.wait(5):
+        gate = ("asked", f"{name}:act/1")
+        again = stage.cut(gate, "worker")
+        # Unless it has come further already, it is killed there.
+        if again.wait(20) or stage.outside.gates.pop(gate, None) is None:
+            again.wait(SECONDS)
             stage.mend("worker")
     ended = []
     table.note("liveness", cell, lambda: ended.append(is_over(stage.finish(run))))
@@ -287,18 +290,17 @@ def try_damaged(table, stage, way, name):
 
 
 def cells(dice, every):
-    """The cells of crashes: all, or each kind and each moment with each victim at least once."""
+    """The cells of crashes: all, or each kind of effect, each moment and each victim at least once."""
     found = [(way, kind, moment, who) for way in WAYS for kind in KINDS for moment in MOMENTS for who in WHO
              if gate_of(kind, moment, "x", way)]
     if every:
         return found
     dice.shuffle(found)
-    chosen, kinds, moments = [], set(), set()
+    chosen, seen = [], set()
     for cell in found:
-        if cell[1] not in kinds or (cell[2], cell[3]) not in moments:
+        if not set(cell[1:]) <= seen:
             chosen.append(cell)
-            kinds.add(cell[1])
-            moments.add((cell[2], cell[3]))
+            seen |= set(cell[1:])
     return chosen
 
 
