@@ -24,14 +24,19 @@ sys.path.insert(0, str(HERE.parent / "api"))
 from node import Node, free_ports  # noqa: E402
 from world import SECONDS, World  # noqa: E402
 
-TURNS, STEPS, RUNS = 30, 20, 24
+TURNS, STEPS, RUNS = 12, 20, 24
 CHAIN = [{"id": f"s{n}", "agent": "researcher", "prompt": f"Part {n}.", "writes": [f"v{n}"],
           **({"reads": [f"v{n - 1}"]} if n else {})} for n in range(STEPS)]
 PAIR = CHAIN[:2]
-READ = {"calls": [{"name": "read_file", "args": {"path": "notes.md"}}]}
+
+
+def read(turn):
+    return {"calls": [{"name": "read_file", "args": {"path": f"part-{turn}.md"}}]}
+
+
 RULES = [{"when": {"agent": "planner", "contains": "a chain"}, "answer": {"json": {"steps": CHAIN}}},
          {"when": {"agent": "planner"}, "answer": {"json": {"steps": PAIR}}},
-         *({"when": {"agent": "coder", "turn": turn}, "answer": READ} for turn in range(TURNS - 1))]
+         *({"when": {"agent": "coder", "turn": turn}, "answer": read(turn)} for turn in range(TURNS - 1))]
 
 
 class Engine(World):
@@ -46,6 +51,8 @@ class Engine(World):
         folder = Path(folder)
         folder.mkdir()
         super().__init__(updraft, folder, options=options)
+        for turn in range(TURNS):
+            (self.work / f"part-{turn}.md").write_text(f"Part {turn} is about looms.\n")
         (self.folder / "script.json").write_text(json.dumps({"rules": RULES, "default": {"text": "Painted."}}))
 
     def __enter__(self):
