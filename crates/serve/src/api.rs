@@ -6,16 +6,16 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `document.rs`, `roles.rs`, `problem.rs`, `input.rs` | the description; who may do what; errors; what requests carry |
-//! | `runs.rs`, `run_json.rs` | runs listed, started and shown; how they are written |
+//! | `runs.rs`, `new_run.rs`, `run_json.rs` | runs listed, shown, started; how they are written |
 //! | `stream.rs`, `socket.rs` | the events of a run as they happen: server-sent, or over a WebSocket |
-//! | `steering.rs`, `plan.rs` | messages, answers, decisions, pause, resume, cancel; a plan that waits for approval |
-//! | `copies.rs`, `aftermath.rs` | runs made of other runs; two compared; exported, reviewed, undone, removed |
+//! | `steering.rs`, `lifecycle.rs`, `plan.rs` | messages, answers, decisions; pause, resume, cancel, adopt; a plan that waits for approval |
+//! | `copies.rs`, `export.rs`, `aftermath.rs` | runs made of other runs; two compared; exported; reviewed, undone, removed |
 //! | `accounts.rs`, `logs.rs` | what calls touched, replays, details; logs and statistics |
-//! | `upkeep.rs` | runs brought in from files and adopted; old ones removed |
+//! | `upkeep.rs` | runs brought in from files; old ones removed |
 //! | `permissions.rs`, `aside.rs` | rules and marks; files that were moved out of the workspace |
 //! | `files.rs` | files that programs add |
 //! | `surroundings.rs`, `memory.rs`, `knowledge.rs` | agents, tools, models; what is remembered; files searched |
-//! | `recurring.rs` | schedules and recipes |
+//! | `recurring.rs`, `recipes.rs` | schedules; recipes |
 //! | `keys.rs` | requests that may be sent again |
 //! | `server.rs`, `hooks.rs` | the server itself: health, users; webhooks |
 
@@ -26,16 +26,20 @@ mod aftermath;
 mod aside;
 mod copies;
 mod document;
+mod export;
 mod files;
 mod hooks;
 mod input;
 mod keys;
 mod knowledge;
+mod lifecycle;
 mod logs;
 mod memory;
+mod new_run;
 mod permissions;
 mod plan;
 mod problem;
+mod recipes;
 mod recurring;
 mod roles;
 mod run_json;
@@ -94,7 +98,7 @@ pub(crate) fn router(
     let state = Arc::new(ApiState { service, access, webhooks, turns: keys::KeyTurns::default(), name, stop });
     let routes = Router::new()
         .route("/openapi.json", get(document::openapi))
-        .route("/runs", get(runs::list).post(runs::start))
+        .route("/runs", get(runs::list).post(new_run::start))
         .route("/runs/{id}", get(runs::show).delete(aftermath::remove))
         .route("/runs/{id}/events", get(runs::events))
         .route("/runs/{id}/stream", get(stream::open))
@@ -102,15 +106,15 @@ pub(crate) fn router(
         .route("/runs/{id}/tell", post(steering::tell))
         .route("/runs/{id}/answer", post(steering::answer))
         .route("/runs/{id}/approve", post(steering::approve))
-        .route("/runs/{id}/pause", post(steering::pause))
-        .route("/runs/{id}/resume", post(steering::resume))
-        .route("/runs/{id}/cancel", post(steering::cancel))
-        .route("/runs/{id}/steps/{step}/cancel", post(steering::cancel_step))
-        .route("/runs/{id}/adopt", post(upkeep::adopt))
+        .route("/runs/{id}/pause", post(lifecycle::pause))
+        .route("/runs/{id}/resume", post(lifecycle::resume))
+        .route("/runs/{id}/cancel", post(lifecycle::cancel))
+        .route("/runs/{id}/steps/{step}/cancel", post(lifecycle::cancel_step))
+        .route("/runs/{id}/adopt", post(lifecycle::adopt))
         .route("/runs/{id}/fork", post(copies::fork))
         .route("/runs/{id}/rerun", post(copies::rerun))
         .route("/runs/{id}/diff/{other}", get(copies::diff))
-        .route("/runs/{id}/export", get(aftermath::export))
+        .route("/runs/{id}/export", get(export::export))
         .route("/runs/{id}/changes", get(aftermath::changes))
         .route("/runs/{id}/undo", post(aftermath::undo))
         .route("/runs/{id}/logs", get(logs::logs))
@@ -143,8 +147,8 @@ pub(crate) fn router(
         .route("/schedules/{name}/pause", post(recurring::pause))
         .route("/schedules/{name}/resume", post(recurring::resume))
         .route("/schedules/{name}/run", post(recurring::run_now))
-        .route("/recipes", get(recurring::recipes))
-        .route("/recipes/{name}/run", post(recurring::run_recipe))
+        .route("/recipes", get(recipes::list))
+        .route("/recipes/{name}/run", post(recipes::run))
         .route("/health", get(server::health))
         .route("/doctor", get(server::doctor))
         .route("/settings", get(server::settings))

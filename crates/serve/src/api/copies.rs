@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 use super::SharedState;
 use super::input::{ApiPath, RunPath, known_run, whole};
 use super::keys::{KeyHeader, KeyedJson, KeyedStart, not_started};
+use super::new_run::{ApiRunStart, created};
 use super::problem::{ApiResult, Problem};
-use super::runs::{ApiRunStart, created};
 
 /// Where a run is cut, and what is different in the copy.
 #[derive(Deserialize, ToSchema)]

@@ -19,8 +19,8 @@ use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
 use super::{
-    accounts, aftermath, aside, copies, files, hooks, knowledge, logs, memory, permissions, plan, recurring, roles,
-    runs, server, socket, steering, stream, surroundings, upkeep,
+    accounts, aftermath, aside, copies, export, files, hooks, knowledge, lifecycle, logs, memory, new_run, permissions,
+    plan, recipes, recurring, roles, runs, server, socket, steering, stream, surroundings, upkeep,
 };
 
 /// Where the API is.
@@ -36,7 +36,7 @@ pub(crate) const PREFIX: &str = "/api/v1";
     ),
     paths(
         runs::list,
-        runs::start,
+        new_run::start,
         runs::show,
         runs::events,
         stream::open,
@@ -44,14 +44,14 @@ pub(crate) const PREFIX: &str = "/api/v1";
         steering::tell,
         steering::answer,
         steering::approve,
-        steering::pause,
-        steering::resume,
-        steering::cancel,
-        steering::cancel_step,
-        upkeep::adopt,
+        lifecycle::pause,
+        lifecycle::resume,
+        lifecycle::cancel,
+        lifecycle::cancel_step,
+        lifecycle::adopt,
         plan::show,
         plan::replace,
-        aftermath::export,
+        export::export,
         aftermath::changes,
         aftermath::undo,
         aftermath::remove,
@@ -95,8 +95,8 @@ pub(crate) const PREFIX: &str = "/api/v1";
         recurring::pause,
         recurring::resume,
         recurring::run_now,
-        recurring::recipes,
-        recurring::run_recipe,
+        recipes::list,
+        recipes::run,
         server::health,
         server::doctor,
         server::settings,
@@ -109,7 +109,7 @@ pub(crate) const PREFIX: &str = "/api/v1";
     components(schemas(
         Problem,
         runs::ApiRunGroup,
-        aftermath::ApiExportFormat,
+        export::ApiExportFormat,
         logs::ApiLog,
         logs::ApiLogFormat,
         accounts::ApiDetail

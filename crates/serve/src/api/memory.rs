@@ -20,6 +20,8 @@ pub(super) struct ApiMemory {
     id: i64,
     /// What is remembered.
     text: String,
+    /// For whom: runs in this `workspace`, all of the `user`, or one `agent`.
+    scope: &'static str,
     /// Whether every run is told.
     pinned: bool,
     /// When it was made, in seconds since 1970.
@@ -53,6 +55,7 @@ pub(super) async fn list(State(state): State<SharedState>) -> ApiResult<Json<Vec
     let all = tokio::task::spawn_blocking(move || runs.memories()).await??;
     let written = all.into_iter().map(|memory| ApiMemory {
         id: memory.id,
+        scope: memory.content.scope.word(),
         text: memory.content.text,
         pinned: memory.content.pinned,
         made: memory.made,

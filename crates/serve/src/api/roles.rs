@@ -17,6 +17,8 @@ pub(super) fn needed(method: &Method, path: &str) -> UserRole {
         // What begins by itself goes on when whoever made it is gone.
         ["schedules"] => UserRole::Administer,
         ["schedules", ..] if method == Method::DELETE => UserRole::Administer,
+        // What is remembered for the owner counts in every folder.
+        ["memory", _] => UserRole::Administer,
         // What is removed cannot be brought back.
         ["prune"] => UserRole::Administer,
         ["runs", _] if method == Method::DELETE => UserRole::Administer,

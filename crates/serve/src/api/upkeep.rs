@@ -1,4 +1,4 @@
-//! What owners do: runs brought in from files and adopted, old ones removed.
+//! What owners do: runs brought in from files, old ones removed.
 
 use std::time::Duration;
 
@@ -15,10 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::SharedState;
 use super::document::PREFIX;
-use super::input::{ApiQuery, RunPath, content_type, read_body, whole, wrong_type};
+use super::input::{ApiQuery, content_type, read_body, whole, wrong_type};
 use super::keys::{KeyHeader, KeyedJson, SentKey};
 use super::problem::{ApiResult, Problem};
-use super::run_json::ApiRun;
 
 /// Most bytes of a run in a file, and how long it may take to arrive.
 const MOST_BYTES: usize = 64 << 20;
@@ -98,18 +97,6 @@ pub(super) async fn import(
     drop(place);
     let place = format!("{PREFIX}/runs/{}", imported["id"].as_str().unwrap_or_default());
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(imported)))
-}
-
-/// Adopt an imported run: it continues here, with the model, rules and limits of this server
-#[utoipa::path(
-    post,
-    path = "/runs/{id}/adopt",
-    tag = "steering",
-    params(("id" = String, Path, description = "The run")),
-    responses((status = 200, body = ApiRun))
-)]
-pub(super) async fn adopt(State(state): State<SharedState>, RunPath(id): RunPath) -> ApiResult<Json<ApiRun>> {
-    Ok(Json(Box::pin(state.service.runs.adopt(id.as_str())).await?.into()))
 }
 
 /// Which runs are removed.
