@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Form, State};
-use axum::response::Redirect;
+use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PageState;
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
+use super::visitor::Visitor;
+use crate::users::UserRole;
 
-pub(super) async fn show(State(state): State<Arc<PageState>>) -> Result<Markup, PageFailure> {
+pub(super) async fn show(
+    State(state): State<Arc<PageState>>,
+    Extension(visitor): Extension<Visitor>,
+) -> Result<Markup, PageFailure> {
+    let may_change = visitor.role() >= UserRole::Administer;
     let runs = state.service.runs.clone();
     let memories = tokio::task::spawn_blocking(move || runs.memories()).await??;
     let frame = PageFrame { title: "Memory", place: "/memory", kind: "memory", waiting: state.service.runs.waiting() };
@@ -37,9 +44,11 @@ pub(super) async fn show(State(state): State<Arc<PageState>>) -> Result<Markup, 
                         }
                         textarea id={ (key) "-text" } name="text" rows="2" maxlength="4000" { (content.text) }
                         label { input type="checkbox" name="pinned" value="yes" checked[content.pinned]; " Tell every run" }
-                        div.choices {
-                            button type="submit" name="act" value="change" { "Save" }
-                            button.deny type="submit" name="act" value="forget" { "Forget" }
+                        @if may_change {
+                            div.choices {
+                                button type="submit" name="act" value="change" { "Save" }
+                                button.deny type="submit" name="act" value="forget" { "Forget" }
+                            }
                         }
                     }
                 }
@@ -63,8 +72,13 @@ pub(super) struct MemoryForm {
 
 pub(super) async fn change(
     State(state): State<Arc<PageState>>,
+    Extension(visitor): Extension<Visitor>,
     Form(form): Form<MemoryForm>,
-) -> Result<Redirect, PageFailure> {
+) -> Result<Response, PageFailure> {
+    // What is remembered for the owner counts in every folder.
+    if form.act != "add" && visitor.role() < UserRole::Administer {
+        return Ok(visitor.refusal(UserRole::Administer));
+    }
     let runs = state.service.runs.clone();
     let is_pinned = form.pinned == "yes";
     let changed = tokio::task::spawn_blocking(move || match form.act.as_str() {
@@ -74,5 +88,5 @@ pub(super) async fn change(
         _ => Err(updraft_workbench::Fault::usage("expected `add`, `change` or `forget`")),
     });
     changed.await??;
-    Ok(Redirect::to("/memory"))
+    Ok(Redirect::to("/memory").into_response())
 }

@@ -97,6 +97,6 @@ fn explained(role: UserRole) -> &'static str {
     match role {
         UserRole::See => "see: look at everything but the settings",
         UserRole::Steer => "steer: also start runs, answer, approve and stop",
-        UserRole::Administer => "administer: also see the settings, try tools, and add users",
+        UserRole::Administer => "administer: also see the settings, try tools, change memories, and add users",
     }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 use updraft_engine::Agent;
 use updraft_run::{
-    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Event, Goal, Graph, GraphFault, Input, Origins, Requirement,
-    Run, RunId, RunMode, Timestamp,
+    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Event, Failure, FileKind, Goal, Graph, GraphFault, Input,
+    Origins, Requirement, Run, RunId, RunMode, Timestamp,
 };
+use updraft_tools::Workspace;
 
 use super::runs::LiveRuns;
 use crate::confinement;
@@ -124,6 +126,7 @@ impl LiveRuns {
         if let Some(last) = &follows {
             self.continue_conversation(&mut goal, last).await?;
         }
+        goal.files = files_inside(&self.bench().folder, &goal.files)?;
         let (folder, files) = (self.bench().folder.clone(), goal.files.clone());
         let read = tokio::task::spawn_blocking(move || pictures_among(&files, &folder)).await;
         let (mut pictures, mut bytes) =
@@ -290,5 +293,45 @@ impl LiveRuns {
             _ => false,
         };
         self.journal().inbox(id).is_ok_and(|inbox| inbox.iter().any(|waiting| approves(&waiting.input)))
+    }
+}
+
+/// The files that come with an order, relative to the workspace. What is outside is not given to agents, whoever asks.
+fn files_inside(folder: &Path, files: &[String]) -> Result<Vec<String>, Fault> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let workspace = Workspace::open(folder)?;
+    let refused = |failure: Failure| Fault::usage(failure.message);
+    let inside = files.iter().map(|file| {
+        let path = workspace.locate(file).map_err(refused)?;
+        match workspace.form(&path).map_err(refused)? {
+            Some(form) if form.kind == FileKind::File => Ok(path.to_string()),
+            Some(_) => Err(Fault::usage(format!("`{file}` is not a file in the workspace"))),
+            None => Err(Fault::usage(format!("the file `{file}` does not exist in the workspace"))),
+        }
+    });
+    inside.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_the_workspace_come_with_an_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("in"), folder.path().join("secret.txt"));
+        std::fs::create_dir_all(inside.join("sub")).unwrap();
+        std::fs::write(&outside, "secret").unwrap();
+        std::fs::write(inside.join("sub/a.txt"), "a").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&outside, inside.join("link.txt")).unwrap();
+        let of = |file: &str| files_inside(&inside, &[file.to_owned()]);
+        assert_eq!(of("sub/a.txt").unwrap(), ["sub/a.txt"]);
+        assert_eq!(of(inside.join("sub/a.txt").to_str().unwrap()).unwrap(), ["sub/a.txt"]);
+        for refused in [outside.to_str().unwrap(), "../secret.txt", "link.txt", "sub", "none.txt", "/dev/zero"] {
+            assert!(of(refused).is_err(), "{refused}");
+        }
     }
 }
