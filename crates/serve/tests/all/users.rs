@@ -64,6 +64,8 @@ async fn each_role_may_do_what_it_says_and_no_more() {
         world.seen_with(cookie);
         let raised = world.post("/runs/none/resume", &[("limit", "1000000")]).await;
         assert_eq!(raised.status == 403, *role < UserRole::Administer, "a higher limit as {role:?}: {}", raised.status);
+        let forgotten = world.post("/memory", &[("act", "forget"), ("id", "77")]).await;
+        assert_eq!(forgotten.status == 403, *role < UserRole::Administer, "{role:?}: {}", forgotten.status);
     }
     world.close().await;
 }
