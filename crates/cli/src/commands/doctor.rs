@@ -12,10 +12,11 @@ use crate::runtime;
 
 pub(crate) fn run(folders: &AppFolders, args: &DoctorArgs) -> CliResult {
     let workspace = folders::workspace(args.place.workspace.as_deref());
+    let token = args.restate_token.as_deref().map(super::restate::read_token).transpose()?;
     let checks = runtime::block_on(async {
         let mut checks = doctor::examine(folders, workspace.as_deref(), None).await;
         if let Some(ingress) = &args.restate {
-            checks.extend(restate::checks(ingress, args).await);
+            checks.extend(restate::checks(ingress, args.restate_admin.as_deref(), token.as_deref()).await);
         }
         Ok(checks)
     })?;

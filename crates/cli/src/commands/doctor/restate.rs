@@ -1,9 +1,10 @@
 //! `updraft doctor --restate`: what a Restate server and its workers lack, and what to do about it.
 
-use updraft_restate::{AdminFinding, CallbackFinding, RegisteredWorker, ServerInspection, WaitingRequests, nodes_of};
+use updraft_restate::{
+    AdminFinding, CallbackFinding, RegisteredWorker, ServerInspection, WaitingRequests, check_address, nodes_of,
+};
 use updraft_workbench::doctor::{CheckStatus, DoctorCheck};
 
-use crate::args::DoctorArgs;
 use crate::time_format;
 
 /// The oldest version that Updraft is tested with.
@@ -13,14 +14,15 @@ const SAME: i64 = 2_000;
 /// From here on, workers refuse signed requests: those are valid for a minute.
 const TOO_FAR: i64 = 50_000;
 
-/// Checks a server, or the nodes of a cluster.
-pub(super) async fn checks(ingress: &str, args: &DoctorArgs) -> Vec<DoctorCheck> {
-    let admin = args.restate_admin.clone().unwrap_or_else(|| usual_admin(ingress));
-    let token = match args.restate_token.as_ref().map(std::fs::read_to_string).transpose() {
-        Ok(token) => token.map(|token| token.trim().to_owned()),
-        Err(why) => return vec![check(CheckStatus::Fail, "restate", format!("its token cannot be read: {why}"), "")],
-    };
-    match updraft_restate::inspect(ingress, &admin, token.as_deref(), time_format::now).await {
+/// Checks a server, or the nodes of a cluster. A token is sent only where nobody else can read it.
+pub(super) async fn checks(ingress: &str, admin: Option<&str>, token: Option<&str>) -> Vec<DoctorCheck> {
+    let admin = admin.map_or_else(|| usual_admin(ingress), ToOwned::to_owned);
+    let refused = |address| check_address(address, true).err();
+    let refused = token.and_then(|_| nodes_of(ingress).chain(nodes_of(&admin)).find_map(refused));
+    if let Some(fault) = refused {
+        return vec![check(CheckStatus::Fail, "restate", fault.to_string(), fault.hint())];
+    }
+    match updraft_restate::inspect(ingress, &admin, token, time_format::now).await {
         Ok(found) => describe(&found),
         Err(why) => vec![check(CheckStatus::Fail, "restate", why, "")],
     }
@@ -227,6 +229,13 @@ mod tests {
         ];
         assert_eq!(said(&found), expected);
         assert!(describe(&found).iter().all(|check| !check.advice.is_empty()));
+    }
+
+    #[tokio::test]
+    async fn a_token_is_not_sent_where_others_can_read_it() {
+        let refused = checks("http://10.0.0.1:8080", None, Some("secret")).await;
+        let [check] = refused.as_slice() else { panic!("{refused:?}") };
+        assert!(check.status == CheckStatus::Fail && check.found.contains("not encrypted"), "{check:?}");
     }
 
     #[test]
