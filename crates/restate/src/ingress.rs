@@ -169,6 +169,9 @@ impl Ingress {
             let why = match tried {
                 Ok(reply) => return Ok(reply),
                 Err(CallFault::Unreachable { why, .. }) => why,
+                // A node that has just started does not know the handlers yet, and a token may be about to be replaced. Those who
+                // wait without limit are never refused like this by a handler.
+                Err(CallFault::Refused { status: 401 | 403 | 404, why }) if patience.is_none() => why,
                 Err(other) => return Err(other),
             };
             tracing::debug!(url, why, "Restate was not reached");
@@ -236,27 +239,35 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn another_node_is_asked_when_one_is_away() {
+    /// A node that gives the same answer to this many requests.
+    async fn node(answers: usize, answer: &'static str) -> (std::net::SocketAddr, tokio::task::JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let there = listener.local_addr().unwrap();
-        let away = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-        let mut answers = tokio::task::JoinSet::new();
-        answers.spawn(async move {
-            for _ in 0..2 {
+        let address = listener.local_addr().unwrap();
+        let mut serving = tokio::task::JoinSet::new();
+        serving.spawn(async move {
+            for _ in 0..answers {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut request = [0; 4096];
                 let _ = stream.read(&mut request).await.unwrap();
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\nconnection: close\r\n\r\n7";
-                stream.write_all(answer).await.unwrap();
+                let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 1\r\nconnection: close\r\n\r\n7");
+                stream.write_all(answer.as_bytes()).await.unwrap();
             }
         });
-        let ingress = Ingress::new(&format!("http://{away}/, http://{there}"), None, CancellationToken::new()).unwrap();
+        (address, serving)
+    }
+
+    #[tokio::test]
+    async fn another_node_is_asked_when_one_is_away_or_does_not_know_the_handlers() {
+        let (away, _) = node(0, "").await;
+        let (new, _starting) = node(1, "404 Not Found").await;
+        let (there, _serving) = node(2, "200 OK").await;
+        let nodes = format!("http://{away}/, http://{new}, http://{there}");
+        let ingress = Ingress::new(&nodes, None, CancellationToken::new()).unwrap();
         for _ in 0..2 {
             let target = CallTarget { service: "Runs.w1", key: "r1", handler: "head", idempotency: None };
             let head: u32 = ingress.call(target, &serde_json::Value::Null).await.unwrap();
             assert_eq!(head, 7);
         }
-        assert_eq!(ingress.asked.load(Ordering::Relaxed), 1, "the second call goes where the first was answered");
+        assert_eq!(ingress.asked.load(Ordering::Relaxed), 2, "the second call goes where the first was answered");
     }
-}
+}}
