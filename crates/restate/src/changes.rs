@@ -1,12 +1,18 @@
 //! Which runs of this worker have changed, for other workers that keep a copy of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+/// The handler that is asked, of the service `Hands`.
+pub(crate) const CHANGED: &str = "changed";
+
 /// How many runs are remembered. Whoever asks too late has to look at all runs again.
 const MOST_RUNS: usize = 10_000;
+
+/// How many workers are remembered.
+const MOST_ASKERS: usize = 1000;
 
 /// How far somebody has heard of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +21,14 @@ pub(crate) struct ChangePosition {
     pub(crate) process: String,
     /// The number of the last change.
     pub(crate) number: u64,
+}
+
+/// The question what has changed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ChangeQuestion {
+    /// The worker that asks; empty if it is none.
+    pub(crate) by: String,
+    pub(crate) position: ChangePosition,
 }
 
 /// The changes after a position.
@@ -43,6 +57,8 @@ struct NotedChanges {
     /// The runs by the number of their last change.
     by_number: BTreeMap<u64, (String, u64)>,
     numbers: BTreeMap<String, u64>,
+    /// The workers that have asked.
+    askers: BTreeSet<String>,
 }
 
 impl ChangeLog {
@@ -68,9 +84,18 @@ impl ChangeLog {
         }
     }
 
+    /// The workers that have asked. They are workers of the same workspace.
+    pub(crate) fn askers(&self) -> BTreeSet<String> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).askers.clone()
+    }
+
     /// What has changed since.
-    pub(crate) fn since(&self, position: &ChangePosition) -> ChangeReport {
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn since(&self, question: &ChangeQuestion) -> ChangeReport {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let ChangeQuestion { by, position } = question;
+        if !by.is_empty() && noted.askers.len() < MOST_ASKERS {
+            noted.askers.insert(by.clone());
+        }
         let is_other = position.process != self.process;
         let from = if is_other { 0 } else { position.number };
         let runs = noted.by_number.range(from + 1..).map(|(_, change)| change.clone()).collect();
@@ -88,13 +113,16 @@ mod tests {
         let changes = ChangeLog::new("p1");
         changes.note("a", 1);
         changes.note("b", 1);
-        let first = changes.since(&ChangePosition::default());
+        let asked = |position: &ChangePosition| ChangeQuestion { by: "w2".into(), position: position.clone() };
+        let first = changes.since(&ChangeQuestion::default());
+        assert!(changes.askers().is_empty());
         assert_eq!((first.is_incomplete, first.runs.len()), (true, 2), "nothing was known");
-        assert_eq!(changes.since(&first.position).runs, []);
+        assert_eq!(changes.since(&asked(&first.position)).runs, []);
         changes.note("a", 3);
-        let second = changes.since(&first.position);
+        let second = changes.since(&asked(&first.position));
+        assert_eq!(changes.askers(), BTreeSet::from(["w2".to_owned()]));
         assert_eq!((second.is_incomplete, second.runs.clone()), (false, vec![("a".to_owned(), 3)]));
         let restarted = ChangeLog::new("p2");
-        assert!(restarted.since(&second.position).is_incomplete);
+        assert!(restarted.since(&asked(&second.position)).is_incomplete);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use updraft_run::RunId;
 
-use crate::changes::ChangeLog;
+use crate::changes::{CHANGED, ChangeLog};
 use crate::hands::Hands;
 use crate::invocation::{Command, Invocation};
 use crate::messages::{LogEntry, StartRequest};
@@ -18,7 +18,7 @@ pub(crate) struct HostedWorkspace {
     pub(crate) log: RunLog,
     pub(crate) folded: FoldedRuns,
     pub(crate) hands: Arc<Hands>,
-    pub(crate) changes: ChangeLog,
+    pub(crate) changes: Arc<ChangeLog>,
 }
 
 /// The run that was started.
@@ -60,7 +60,7 @@ impl HostedWorkspace {
             match handler {
                 "perform" => self.perform(invocation).await,
                 "start" => Box::pin(self.start(invocation)).await,
-                "changed" => self.changed(invocation),
+                CHANGED => self.changed(invocation),
                 _ => return None,
             }
         } else {

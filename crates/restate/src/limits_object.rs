@@ -18,8 +18,8 @@ const BOOK: &str = "book";
 
 /// How long a request counts, in milliseconds: a minute, and what it may take until the provider counts it.
 const WINDOW: u64 = 65_000;
-/// A request that was not ended by then has been lost with its worker.
-const LONGEST_REQUEST: u64 = 15 * 60 * 1000;
+/// A running request of which nothing was heard for this long has been lost with its worker.
+const LOST: u64 = 60_000;
 /// When to ask again if it is not known when a running request ends.
 const LOOK_AGAIN: u64 = 200;
 /// A clock that was set back, or is another one, by more than this.
@@ -70,6 +70,8 @@ struct LimitBook {
 struct SentRequest {
     id: String,
     at: u64,
+    /// When its worker was last heard of it.
+    heard: u64,
     tokens: u64,
     is_open: bool,
 }
@@ -80,22 +82,29 @@ impl LimitBook {
         if now + CLOCK_CHANGE < self.now {
             // How old requests are is known all the same.
             let back = self.now - now;
-            self.sent.iter_mut().for_each(|sent| sent.at = sent.at.saturating_sub(back));
+            for sent in &mut self.sent {
+                (sent.at, sent.heard) = (sent.at.saturating_sub(back), sent.heard.saturating_sub(back));
+            }
             self.now = now;
         }
         self.now = self.now.max(now);
         let now = self.now;
-        self.sent.retain(|sent| now < sent.at + if sent.is_open { LONGEST_REQUEST } else { WINDOW });
+        for sent in &mut self.sent {
+            sent.is_open &= now < sent.heard + LOST;
+        }
+        self.sent.retain(|sent| sent.is_open || now < sent.at + WINDOW);
     }
 
     /// Lets a request pass, or says how long to wait.
     fn ask(&mut self, request: AskRequest) {
         let AskRequest { id, tokens, terms } = request;
         self.wait = 0;
-        if self.sent.iter().any(|sent| sent.id == id) {
+        let now = self.now;
+        // It has passed already, and still runs.
+        if let Some(sent) = self.sent.iter_mut().find(|sent| sent.id == id) {
+            (sent.heard, sent.is_open) = (now, true);
             return;
         }
-        let now = self.now;
         let mut recent: Vec<&SentRequest> = self.sent.iter().filter(|sent| now < sent.at + WINDOW).collect();
         recent.sort_by_key(|sent| sent.at);
         let mut waits = vec![0];
@@ -124,7 +133,7 @@ impl LimitBook {
         }
         self.wait = waits.into_iter().max().unwrap_or_default();
         if self.wait == 0 {
-            self.sent.push(SentRequest { id, at: now, tokens, is_open: true });
+            self.sent.push(SentRequest { id, at: now, heard: now, tokens, is_open: true });
         }
     }
 
@@ -201,7 +210,9 @@ mod tests {
         assert_eq!(asked(&mut book, "c", 0, &terms, 9_000), LOOK_AGAIN);
         book.end(&EndRequest { id: "a".into(), tokens: None });
         assert_eq!(asked(&mut book, "c", 0, &terms, 9_000), 0);
-        assert_eq!(asked(&mut book, "d", 0, &terms, 4_500 + LONGEST_REQUEST), 0, "lost with its worker");
+        assert_eq!(asked(&mut book, "b", 0, &terms, 60_000), 0, "it still runs");
+        assert_eq!(asked(&mut book, "d", 0, &terms, 69_000), 0, "of c, nothing was heard");
+        assert_eq!(asked(&mut book, "e", 0, &terms, 75_000), LOOK_AGAIN, "b and d run");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::changes::CHANGED;
 use crate::limits_object::LIMITS;
 use crate::service_names::ServiceNames;
 use crate::workspaces_object::{CHANGES, SHOW, WORKSPACES};
@@ -10,6 +11,7 @@ use crate::workspaces_object::{CHANGES, SHOW, WORKSPACES};
 pub(crate) const VERSIONS: [u32; 2] = [5, 6];
 /// How long Restate remembers the key of a request, in milliseconds.
 const KEYS: u64 = 24 * 60 * 60 * 1000;
+const SHORT: u64 = 1000;
 
 /// The shortest and the longest time between two attempts, in milliseconds; and how many there are before Restate waits
 /// for a person. A worker may be away for long, and is needed as soon as it is back.
@@ -42,7 +44,9 @@ fn services_of(names: &ServiceNames) -> [Value; 3] {
     let perform = json!({ "name": "perform", "ingressPrivate": true });
     let mut runs: Vec<Value> = ["attach", "adopt", "advance", "tell"].map(|name| handler(name, "EXCLUSIVE")).into();
     runs.push(handler("head", "SHARED"));
-    let hands = [perform, json!({ "name": "start" }), json!({ "name": "changed" })];
+    // Asked all the time, and never again with the same key once there was an answer.
+    let changed = json!({ "name": CHANGED, "idempotencyRetention": SHORT });
+    let hands = [perform, json!({ "name": "start" }), changed];
     [
         object(&names.runs(), &runs),
         object(&names.log(), &[put, handler("read", "SHARED")]),

@@ -8,7 +8,9 @@ use updraft_engine::{EffectFuture, Error, HomeAttachment, HomeDecision, HomeInpu
 use updraft_journal::Blob;
 use updraft_run::{Record, RunId};
 
+use crate::changes::ChangeLog;
 use crate::hands::{Hands, RunStarter, Waker};
+use crate::hosted_workspace::HostedWorkspace;
 use crate::ingress::{CallFault, CallTarget};
 use crate::messages::{AdoptRequest, AdvanceRequest, LogEntry, ObjectHead, SentRecord};
 use crate::run_log::RunLog;
@@ -22,13 +24,16 @@ pub struct RestateHome {
     pub(crate) workspace: String,
     pub(crate) log: RunLog,
     pub(crate) hands: Arc<Hands>,
+    pub(crate) changes: Arc<ChangeLog>,
     /// Numbers the requests, so that each has a key of its own.
     requests: AtomicU64,
 }
 
 impl RestateHome {
-    pub(crate) fn new(connection: Arc<WorkerConnection>, workspace: String, log: RunLog, hands: Arc<Hands>) -> Self {
-        Self { connection, workspace, log, hands, requests: AtomicU64::new(0) }
+    pub(crate) fn new(connection: Arc<WorkerConnection>, workspace: String, hosted: &HostedWorkspace) -> Self {
+        let HostedWorkspace { log, hands, changes, .. } = hosted;
+        let (hands, changes) = (Arc::clone(hands), Arc::clone(changes));
+        Self { connection, workspace, log: log.clone(), hands, changes, requests: AtomicU64::new(0) }
     }
 
     /// The names of its services.

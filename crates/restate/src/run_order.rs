@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::changes::{CHANGED, ChangeQuestion, ChangeReport};
 use crate::hosted_workspace::StartedRun;
 use crate::ingress::{CallFault, CallTarget, Ingress};
 use crate::messages::StartRequest;
@@ -11,8 +12,13 @@ use crate::service_names::ServiceNames;
 use crate::shared_folder::is_id;
 use crate::workspaces_object::{ChooseRequest, WORKSPACES, WorkspaceCard};
 
-/// How long to wait for a worker.
+/// How long to wait for a run to begin.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long to wait for a sign of life.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// The status of a refusal because no worker is there.
+pub const NOBODY: u16 = 503;
 
 /// A run that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +29,8 @@ pub struct OrderedRun {
     pub worker: String,
 }
 
-/// Starts a run on a worker that has the label, if one is asked for; the workers get runs in turn. Returns once the goal is
-/// safe. `ingress` is Restate's address, `token` what is sent there.
+/// Starts a run on a worker that has the label, if one is asked for; the workers that answer get runs in turn. Returns once
+/// the goal is safe. `ingress` is Restate's address, `token` what is sent there.
 pub async fn order(
     ingress: &str,
     token: Option<&str>,
@@ -36,13 +42,39 @@ pub async fn order(
         return Err(CallFault::Unreadable(format!("`{workspace}` is not the id of a workspace")));
     }
     let ingress = Ingress::new(ingress, token, CancellationToken::new())?;
+    let mut first = None;
+    loop {
+        let card = choose(&ingress, workspace, label).await?;
+        let unusable = || CallFault::Unreadable(format!("`{}` is not the name of a worker", card.last));
+        let service = ServiceNames::new(&card.last).ok_or_else(unusable)?.hands();
+        if !answers(&ingress, &service).await? {
+            // The next one, until it is the turn of the first again.
+            if first.as_ref() == Some(&card.last) {
+                let why = format!("no worker that could do it answers; asked last was `{}`", card.last);
+                return Err(CallFault::Refused { status: NOBODY, why });
+            }
+            first.get_or_insert(card.last);
+            continue;
+        }
+        // If it has to be sent again, it is the same run.
+        let target = CallTarget { service: &service, key: "", handler: "start", idempotency: request.run.as_deref() };
+        let started: StartedRun = ingress.call_within(target, request, Some(PATIENCE)).await?;
+        return Ok(OrderedRun { run: started.run, worker: card.last });
+    }
+}
+
+async fn choose(ingress: &Ingress, workspace: &str, label: Option<&str>) -> Result<WorkspaceCard, CallFault> {
     let target = CallTarget { service: WORKSPACES, key: workspace, handler: "choose", idempotency: None };
     let choice = ChooseRequest { label: label.map(str::to_owned) };
-    let card: WorkspaceCard = ingress.call_within(target, &choice, Some(PATIENCE)).await?;
-    let unusable = || CallFault::Unreadable(format!("`{}` is not the name of a worker", card.last));
-    let service = ServiceNames::new(&card.last).ok_or_else(unusable)?.hands();
-    // If it has to be sent again, it is the same run.
-    let target = CallTarget { service: &service, key: "", handler: "start", idempotency: request.run.as_deref() };
-    let started: StartedRun = ingress.call_within(target, request, Some(PATIENCE)).await?;
-    Ok(OrderedRun { run: started.run, worker: card.last })
+    ingress.call_within(target, &choice, Some(PATIENCE)).await
+}
+
+/// Whether a worker is there: an order that is sent to one that is away would wait for it.
+async fn answers(ingress: &Ingress, service: &str) -> Result<bool, CallFault> {
+    let target = CallTarget { service, key: "", handler: CHANGED, idempotency: Some("is anybody there") };
+    match ingress.call_within::<ChangeReport>(target, &ChangeQuestion::default(), Some(ANSWER)).await {
+        Ok(_) => Ok(true),
+        Err(CallFault::Unreachable { .. }) => Ok(false),
+        Err(other) => Err(other),
+    }
 }

@@ -14,7 +14,7 @@ use updraft_engine::{Error, RunCopy};
 use updraft_journal::{Journal, PendingInput};
 use updraft_run::RunId;
 
-use crate::changes::{ChangePosition, ChangeReport};
+use crate::changes::{CHANGED, ChangePosition, ChangeQuestion, ChangeReport};
 use crate::ingress::{CallFault, CallTarget};
 use crate::messages::{LogEntry, TellRequest};
 use crate::restate_home::{RestateHome, engine_error, place_of};
@@ -22,10 +22,12 @@ use crate::run_log::RunLog;
 use crate::service_names::ServiceNames;
 use crate::workspaces_object::{SHOW, WorkspaceCard};
 
-/// How often the others are asked what has changed.
+/// How often the others are asked what has changed; less often once nothing has for some times.
 const LOOK: Duration = Duration::from_millis(300);
-/// How often it is looked which workers there are.
-const LOOK_FOR_WORKERS: Duration = Duration::from_secs(5);
+const LOOK_AT_QUIET: Duration = Duration::from_secs(5);
+const QUIET: u32 = 20;
+/// How often it is looked which workers there are. Those that look at this one are known anyway.
+const LOOK_FOR_WORKERS: Duration = Duration::from_secs(60);
 /// How long to wait for an answer, and how long to leave a worker alone that gave none.
 const ANSWER: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(5);
@@ -47,6 +49,11 @@ struct FollowedWorker {
     position: ChangePosition,
     /// When it is asked again.
     next: Instant,
+    /// How often it had nothing to say.
+    quiet: u32,
+    /// How many answers it gave. A question that is asked again after no answer has the same number, so that questions to a
+    /// worker that is away do not pile up in Restate.
+    answers: u64,
 }
 
 impl RunProjector {
@@ -115,18 +122,19 @@ impl RunProjector {
     }
 
     async fn look_for_workers(&mut self) {
-        if self.looked_for_workers.is_some_and(|at| at.elapsed() < LOOK_FOR_WORKERS) {
-            return;
+        let mut names = self.home.changes.askers();
+        if self.looked_for_workers.is_none_or(|at| at.elapsed() >= LOOK_FOR_WORKERS) {
+            self.looked_for_workers = Some(Instant::now());
+            let (connection, workspace) = (&self.home.connection, &self.home.workspace);
+            let shown = connection.ask_workspace::<WorkspaceCard>(workspace, SHOW, &Value::Null, ANSWER).await;
+            names.extend(shown.unwrap_or_default().workers.into_keys());
         }
-        self.looked_for_workers = Some(Instant::now());
-        let connection = &self.home.connection;
-        let shown = connection.ask_workspace::<WorkspaceCard>(&self.home.workspace, SHOW, &Value::Null, ANSWER).await;
-        let Ok(card) = shown else { return };
-        for name in card.workers.keys().filter(|name| *name != self.home.names().worker()) {
-            if let Some(names) = ServiceNames::new(name).filter(|_| !self.others.contains_key(name)) {
+        names.remove(self.home.names().worker());
+        for name in names {
+            if let Some(names) = ServiceNames::new(&name).filter(|_| !self.others.contains_key(&name)) {
                 let log = RunLog { ingress: self.home.log.ingress.clone(), names };
-                let other = FollowedWorker { log, position: ChangePosition::default(), next: Instant::now() };
-                self.others.insert(name.clone(), other);
+                let (position, next) = (ChangePosition::default(), Instant::now());
+                self.others.insert(name, FollowedWorker { log, position, next, quiet: 0, answers: 0 });
             }
         }
     }
@@ -134,15 +142,21 @@ impl RunProjector {
     async fn follow_worker(&mut self, name: &str) -> Result<(), CallFault> {
         let Some(other) = self.others.get(name) else { return Ok(()) };
         let log = other.log.clone();
-        let (service, position) = (log.names.hands(), other.position.clone());
-        let target = CallTarget { service: &service, key: "", handler: "changed", idempotency: None };
-        let changes: ChangeReport = log.ingress.call_within(target, &position, Some(ANSWER)).await?;
+        let service = log.names.hands();
+        let question = ChangeQuestion { by: self.home.names().worker().to_owned(), position: other.position.clone() };
+        let key = format!("{}-{}", self.home.connection.process, other.answers);
+        let target = CallTarget { service: &service, key: "", handler: CHANGED, idempotency: Some(&key) };
+        let changes: ChangeReport = log.ingress.call_within(target, &question, Some(ANSWER)).await?;
+        if let Some(other) = self.others.get_mut(name) {
+            other.answers += 1;
+        }
         let changed = if changes.is_incomplete {
             self.home.connection.runs_of(&log.names).await?
         } else {
             let known = changes.runs.iter().filter_map(|(run, records)| Some((RunId::parse(run).ok()?, *records)));
             known.collect()
         };
+        let is_quiet = changed.is_empty();
         for (run, records) in changed {
             if let Err(error) = self.bring_up_to_date(name, &log, &run, records).await {
                 // It is tried again later, from the same position on.
@@ -151,6 +165,8 @@ impl RunProjector {
         }
         if let Some(other) = self.others.get_mut(name) {
             other.position = changes.position;
+            other.quiet = if is_quiet { other.quiet.saturating_add(1) } else { 0 };
+            other.next = Instant::now() + if other.quiet < QUIET { LOOK } else { LOOK_AT_QUIET };
         }
         Ok(())
     }
@@ -231,6 +247,9 @@ impl RunProjector {
                     None
                 }
             };
+            if let Some(other) = self.others.get_mut(&worker) {
+                other.quiet = 0;
+            }
             let kept = match to {
                 // What came of it is here when it is no longer waiting.
                 Some(to) => self.fill_up(&log, &run, &mut copy, to, vec![number]).await,

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it waits before it tries once more to join.
 const BETWEEN_JOINS: Duration = Duration::from_millis(200);
 /// How often a worker looks whether the services that all offer are still served.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(10);
 /// How long it waits for them.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -142,10 +142,10 @@ impl RestateWorker {
         let (mut hosted, mut homes) = (Vec::new(), Vec::new());
         for WorkspaceOptions { names, id, .. } in workspaces {
             let log = RunLog { ingress: connection.ingress.clone(), names: names.clone() };
-            let hands = Arc::new(Hands::default());
-            let (folded, changes) = (FoldedRuns::default(), ChangeLog::new(process));
-            hosted.push(Arc::new(HostedWorkspace { log: log.clone(), folded, hands: Arc::clone(&hands), changes }));
-            homes.push(Arc::new(RestateHome::new(Arc::clone(&connection), id.clone(), log, hands)));
+            let (folded, hands) = (FoldedRuns::default(), Arc::new(Hands::default()));
+            let workspace = HostedWorkspace { log, folded, hands, changes: Arc::new(ChangeLog::new(process)) };
+            homes.push(Arc::new(RestateHome::new(Arc::clone(&connection), id.clone(), &workspace)));
+            hosted.push(Arc::new(workspace));
         }
         let endpoint = Endpoint { workspaces: hosted, identity: link.identity.clone() };
         let mut serving = JoinSet::new();

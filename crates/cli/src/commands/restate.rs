@@ -68,6 +68,9 @@ pub(super) async fn start(
     let said = announcement(&options);
     let worker = RestateWorker::start(options, stop.clone()).await.map_err(not_started)?;
     out::note(&said);
+    for (folder, home) in workspaces.iter().zip(worker.homes()) {
+        start_orders::note_workspace(folders, folder, home.workspace())?;
+    }
     let limits = Arc::new(RestateLimits::new(worker.limits()));
     Ok(LiveWorker { worker, limits, is_shared: flags.shared, stop: stop.clone() })
 }

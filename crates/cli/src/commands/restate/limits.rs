@@ -1,5 +1,7 @@
 //! The limits of models that all workers of a Restate server keep together.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -10,12 +12,26 @@ use updraft_restate::{LimitDesk, LimitTerms};
 /// How long to wait before asking again when nobody answered.
 const UNANSWERED: Duration = Duration::from_secs(1);
 
+/// How often it is said that a request still runs. One of which nothing is heard for a minute counts as lost.
+const STILL_RUNS: Duration = Duration::from_secs(20);
+
 /// Asks Restate before a limited request is sent.
 pub(super) struct RestateLimits {
     desk: LimitDesk,
     ended: mpsc::UnboundedSender<EndedRequest>,
-    /// Says which requests are over.
+    running: RunningRequests,
+    /// Says which requests are over, and which still run.
     _telling: JoinSet<()>,
+}
+
+/// The accounts and terms of requests that run, by their ids.
+#[derive(Clone, Default)]
+struct RunningRequests(Arc<Mutex<BTreeMap<String, (String, LimitTerms)>>>);
+
+impl RunningRequests {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, (String, LimitTerms)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 struct EndedRequest {
@@ -27,7 +43,8 @@ struct EndedRequest {
 impl RestateLimits {
     pub(super) fn new(desk: LimitDesk) -> Self {
         let (ended, mut ends) = mpsc::unbounded_channel::<EndedRequest>();
-        let (mut telling, own) = (JoinSet::new(), desk.clone());
+        let (mut telling, own, running) = (JoinSet::new(), desk.clone(), RunningRequests::default());
+        telling.spawn(say_what_runs(desk.clone(), running.clone()));
         telling.spawn(async move {
             while let Some(EndedRequest { account, request, tokens }) = ends.recv().await {
                 if let Err(fault) = own.end(&account, &request, tokens).await {
@@ -35,7 +52,23 @@ impl RestateLimits {
                 }
             }
         });
-        Self { desk, ended, _telling: telling }
+        Self { desk, ended, running, _telling: telling }
+    }
+}
+
+async fn say_what_runs(desk: LimitDesk, running: RunningRequests) {
+    loop {
+        tokio::time::sleep(STILL_RUNS).await;
+        let all = running.all().clone();
+        for (request, (account, terms)) in all {
+            // It may have ended meanwhile.
+            if !running.all().contains_key(&request) {
+                continue;
+            }
+            if let Err(fault) = desk.ask(&account, &terms, 0, &request).await {
+                tracing::debug!(%fault, "a request may be taken for lost");
+            }
+        }
     }
 }
 
@@ -53,6 +86,10 @@ impl SharedLimits for RestateLimits {
         };
         Box::pin(async move {
             match self.desk.ask(account, &terms, tokens, request).await {
+                Ok(None) => {
+                    self.running.all().insert(request.to_owned(), (account.to_owned(), terms));
+                    None
+                }
                 Ok(wait) => wait,
                 Err(fault) => {
                     tracing::debug!(%fault, "the limits of all workers are not known now");
@@ -63,6 +100,7 @@ impl SharedLimits for RestateLimits {
     }
 
     fn end(&self, account: &str, request: &str, tokens: Option<u64>) {
+        self.running.all().remove(request);
         let ended = EndedRequest { account: account.to_owned(), request: request.to_owned(), tokens };
         // If the process is ending, the request counts until its time is over.
         let _ = self.ended.send(ended);

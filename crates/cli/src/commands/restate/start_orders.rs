@@ -1,17 +1,18 @@
 //! Runs that are ordered through Restate: sent by `worker start` or any other program, and started by a worker.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use updraft_engine::HandedEffect;
 use updraft_restate::{
-    CallFault, OrderedRun, RunStarter, StartFault, StartRequest, check_address, nodes_of, order, shared_workspace_id,
+    CallFault, NOBODY, OrderedRun, RunStarter, StartFault, StartRequest, check_address, nodes_of, order,
+    shared_workspace_id,
 };
 use updraft_run::{RunId, RunMode};
 use updraft_workbench::Kind;
 use updraft_workbench::service::{LiveRuns, OrderFace, RunOrder};
 
-use super::{machine, read_token, usual_name};
+use super::read_token;
 use crate::args::WorkerStartArgs;
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
@@ -72,6 +73,9 @@ pub(in crate::commands) async fn start_order(
         CallFault::Refused { status: 404, .. } => {
             CliError::failed("Restate knows no worker of Updraft").hint("start one: `updraft worker`")
         }
+        CallFault::Refused { status: NOBODY, why } => {
+            CliError::failed(why).hint("start one again: `updraft worker` in the folder of the workspace")
+        }
         CallFault::Refused { why, .. } => CliError::usage(why),
         other => {
             CliError::failed(other.to_string()).hint("start Restate and a worker, and name Restate with --restate")
@@ -79,11 +83,27 @@ pub(in crate::commands) async fn start_order(
     })
 }
 
-/// The id of the workspace in a folder.
+/// The file that notes the id of a folder's workspace.
+fn noted(folders: &AppFolders, folder: &Path) -> PathBuf {
+    let hash = updraft_journal::hash_of(folder.as_os_str().as_encoded_bytes()).to_string();
+    folders.state.join("worker-workspaces").join(&hash[..16])
+}
+
+/// Notes the id of the workspace that a worker of this machine has in a folder.
+pub(super) fn note_workspace(folders: &AppFolders, folder: &Path, id: &str) -> Result<(), CliError> {
+    let file = noted(folders, folder);
+    if let Some(parent) = file.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| CliError::file("make", parent, &error))?;
+    }
+    Ok(folders::replace_private(&file, id.as_bytes())?)
+}
+
+/// The id of the workspace in a folder: of a shared one, or of the last worker here.
 fn workspace_id(folders: &AppFolders, folder: Option<&Path>) -> Result<String, CliError> {
     let folder = folders::workspace(folder)?;
-    match shared_workspace_id(&folder) {
-        Some(id) => Ok(id),
-        None => Ok(usual_name(&machine(folders)?, &folder)),
-    }
+    let known = || std::fs::read_to_string(noted(folders, &folder)).ok();
+    shared_workspace_id(&folder).or_else(known).map(|id| id.trim().to_owned()).ok_or_else(|| {
+        CliError::usage(format!("no worker of this machine has worked in `{}`", folder.display()))
+            .hint("start one there: `updraft worker`; or name the workspace of another machine: --workspace-id ID")
+    })
 }
