@@ -270,4 +270,4 @@ mod tests {
         }
         assert_eq!(ingress.asked.load(Ordering::Relaxed), 2, "the second call goes where the first was answered");
     }
-}}
+}
