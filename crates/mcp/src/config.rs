@@ -6,6 +6,7 @@ mod dialects;
 mod expand;
 mod fault;
 mod json_comments;
+mod key_text;
 mod keys;
 mod package_runner;
 mod revision;
@@ -24,7 +25,7 @@ use url::Url;
 
 pub use expand::Lookup;
 pub use fault::ConfigFault;
-pub use keys::known_key_in;
+pub use key_text::known_key_in;
 pub use package_runner::{fetching, program_of};
 pub use revision::Revision;
 pub use secret::Secret;
@@ -198,11 +199,16 @@ pub enum ConfigFormat {
     Toml,
 }
 
-/// The content of a file of servers, including unknown fields.
+/// The content of a file of servers, including unknown fields. A fault names the line and shows nothing of it, because it may contain
+/// a key.
 pub fn document(text: &str, format: ConfigFormat) -> Result<serde_json::Value, String> {
     match format {
         ConfigFormat::Json => json_comments::parse(text).map_err(|error| error.to_string()),
-        ConfigFormat::Toml => toml::from_str::<serde_json::Value>(text).map_err(|error| error.to_string()),
+        ConfigFormat::Toml => toml::from_str::<serde_json::Value>(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let place = before.map(|before| format!(" at line {}", before.matches('\n').count() + 1));
+            format!("{}{}", error.message(), place.unwrap_or_default())
+        }),
     }
 }
 
@@ -382,14 +388,15 @@ impl WrittenServer {
 
     fn remote(&self, form: RemoteTransport, lookup: Lookup<'_>) -> Result<TransportConfig, FieldFault> {
         let Some(text) = &self.url else { return wrong("url", "expected the server's address") };
-        let shown = |why: &str| wrong("url", format!("`{text}` {why}; expected http:// or https://"));
-        let Ok(url) = Url::parse(&filled("url", text, lookup)?) else { return shown("is no address") };
+        let unfit = |what: &str| wrong("url", format!("{what}; expected http:// or https://"));
+        let Ok(url) = Url::parse(&filled("url", text, lookup)?) else { return unfit("it is no address") };
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return shown("cannot be reached");
+            return unfit("it cannot be reached");
         }
         let headers = table("headers", &self.headers, lookup)?;
         if let Some(name) = headers.keys().find(|name| reqwest::header::HeaderName::try_from(name.as_str()).is_err()) {
-            return wrong("headers", format!("`{name}` is not a valid header name"));
+            let begin = name.split([':', ' ']).next().unwrap_or_default();
+            return wrong("headers", format!("`{begin}…` is not a valid header name"));
         }
         Ok(TransportConfig::Remote { url, headers, form })
     }

@@ -1,68 +1,18 @@
 //! Keys in server entries of other programs: each is replaced by the name of a variable, so that no file of ours holds one.
 
 use super::WrittenServer;
+use super::key_text::{
+    as_variable, has_named_key, has_password, is_harmless, is_key_name, is_key_text, is_path, known_key_in,
+    without_variables,
+};
 
-/// How keys of well-known services begin.
-const BEGINNINGS: [&str; 28] = [
-    "sk-",
-    "sk_",
-    "rk_live_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "ghu_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "xoxa-",
-    "xapp-",
-    "AIza",
-    "AKIA",
-    "ASIA",
-    "ya29.",
-    "eyJ",
-    "hf_",
-    "npm_",
-    "pypi-",
-    "SG.",
-    "lin_api_",
-    "ntn_",
-    "dop_v1_",
-    "shpat_",
-    "gsk_",
-];
-/// Words in names of fields whose values are keys.
-const KEY_WORDS: [&str; 16] = [
-    "KEY",
-    "APIKEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "PWD",
-    "PASS",
-    "PAT",
-    "AUTH",
-    "AUTHORIZATION",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "BEARER",
-    "COOKIE",
-];
 /// Schemes before a key in a header.
 const SCHEMES: [&str; 4] = ["Bearer ", "Basic ", "Token ", "ApiKey "];
 /// Headers that hold no keys.
 const PLAIN_HEADERS: [&str; 6] =
     ["accept", "accept-language", "content-type", "user-agent", "mcp-protocol-version", "x-mcp-toolsets"];
-/// Minimum length of a key of a well-known service.
-const SHORTEST_NAMED: usize = 16;
-/// Minimum length of any other text that is taken for a key.
-const SHORTEST_RANDOM: usize = 24;
-/// Minimum number of different characters: placeholders such as `sk-xxxxxxxx` have fewer.
-const FEWEST_LETTERS: usize = 8;
+/// Flags before a header, without their dashes.
+const HEADER_FLAGS: [&str; 3] = ["header", "headers", "H"];
 
 impl WrittenServer {
     /// The entry with variables in place of keys, and the names of these variables. What may be a key is taken for one.
@@ -73,11 +23,7 @@ impl WrittenServer {
             hidden.in_field(value, &as_variable(field), is_key_name(field));
         }
         for (field, value) in &mut self.headers {
-            let is_plain = PLAIN_HEADERS.contains(&field.to_lowercase().as_str());
-            let variable =
-                if field.eq_ignore_ascii_case("authorization") { "TOKEN" } else { field.trim_start_matches("X-") };
-            let variable = hidden.of_server(variable);
-            hidden.in_field(value, &variable, !is_plain);
+            hidden.in_header(field, value);
         }
         hidden.in_arguments(&mut self.args);
         if let Some(url) = &mut self.url {
@@ -132,27 +78,35 @@ impl HiddenKeys {
     /// Hides the key in a value. With `is_key`, the field's name says that its value is one.
     fn in_field(&mut self, value: &mut String, variable: &str, is_key: bool) {
         self.in_defaults(value, is_key);
-        if value.contains("${") || is_harmless(value) {
+        let bare = without_variables(value);
+        if is_harmless(&bare) {
             return;
         }
-        if has_password(value) {
+        let scheme = SCHEMES.into_iter().find(|scheme| starts_with(value, scheme)).unwrap_or_default();
+        let (scheme, rest) = bare.split_at(scheme.len());
+        let is_key = is_key || starts_with(scheme, SCHEMES[0]);
+        let is_around = bare.len() < value.len() && is_frame(rest);
+        if has_password(&bare) || has_named_key(&bare) {
             *value = self.replacement(variable);
-        } else if is_key && !is_path(value) {
-            let scheme = SCHEMES.iter().find(|scheme| value.starts_with(**scheme)).copied().unwrap_or_default();
+        } else if is_key && !is_path(value) && !is_around {
             *value = format!("{scheme}{}", self.replacement(variable));
-        } else if let Some(word) = value.split_whitespace().find(|word| is_key_text(word)).map(str::to_owned) {
-            *value = value.replace(&word, &self.replacement(variable));
+        } else {
+            let words = bare.split_whitespace().filter(|word| is_key_text(word));
+            for word in words.chain(known_key_in(&bare)) {
+                *value = value.replace(word, &self.replacement(variable));
+            }
         }
     }
 
     /// Hides keys that stand in for variables that are not set: `${TOKEN:-ghp_…}`.
     fn in_defaults(&mut self, value: &mut String, is_key: bool) {
+        let has_key = |text: &str| is_key_text(text) || has_password(text) || has_named_key(text);
         let mut from = 0;
         while let Some(at) = value[from..].find("${").map(|at| from + at) {
             let Some(end) = value[at..].find('}').map(|length| at + length) else { return };
             if let Some((name, default)) = value[at + 2..end].split_once(":-")
                 && !default.is_empty()
-                && (is_key || is_key_text(default))
+                && (is_key || has_key(default) || known_key_in(default).is_some())
             {
                 let hidden = self.replacement(name);
                 value.replace_range(at..=end, &hidden);
@@ -161,19 +115,32 @@ impl HiddenKeys {
         }
     }
 
-    /// Hides keys among arguments: `--api-key KEY`, `--token=KEY`, and what looks like one.
+    /// Hides the value of a header, unless it is one that holds no keys.
+    fn in_header(&mut self, name: &str, value: &mut String) {
+        let is_plain = PLAIN_HEADERS.contains(&name.to_lowercase().as_str());
+        let variable = if name.eq_ignore_ascii_case("authorization") { "TOKEN" } else { name.trim_start_matches("X-") };
+        let variable = self.of_server(variable);
+        self.in_field(value, &variable, !is_plain);
+    }
+
+    /// Hides keys among arguments: `--api-key KEY`, `--token=KEY`, `--header "Authorization: KEY"`, and what looks like one.
     fn in_arguments(&mut self, arguments: &mut [String]) {
         let mut follows: Option<String> = None;
         for argument in arguments {
             let flag = follows.take();
             let is_flag = argument.starts_with('-');
-            if let Some((name, value)) = argument.split_once('=').filter(|(name, _)| is_flag || is_key_name(name)) {
+            if let Some((before, name, value)) = header_in(argument, flag.as_deref()) {
+                let (before, name, mut value) = (before.to_owned(), name.to_owned(), value.to_owned());
+                self.in_header(&name, &mut value);
+                *argument = format!("{before}{value}");
+            } else if let Some((name, value)) = argument.split_once('=').filter(|pair| is_flag || is_setting(pair)) {
                 let (name, mut value) = (name.to_owned(), value.to_owned());
                 let variable = self.of_server(name.trim_start_matches('-'));
                 self.in_field(&mut value, &variable, is_key_name(&name));
                 *argument = format!("{name}={value}");
             } else if is_flag {
-                follows = Some(argument.trim_start_matches('-').to_owned()).filter(|name| is_key_name(name));
+                let name = argument.trim_start_matches('-');
+                follows = (is_key_name(name) || HEADER_FLAGS.contains(&name)).then(|| name.to_owned());
             } else if argument.contains("://") {
                 self.in_url(argument);
             } else {
@@ -187,16 +154,26 @@ impl HiddenKeys {
     fn in_url(&mut self, url: &mut String) {
         self.in_defaults(url, false);
         let (plain, query) = url.split_once('?').map_or((url.as_str(), None), |(plain, query)| (plain, Some(query)));
+        if has_named_key(&without_variables(plain)) {
+            let variable = self.of_server("URL");
+            *url = self.replacement(&variable);
+            return;
+        }
         let (scheme, rest) = plain.split_once("://").unwrap_or(("", plain));
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let host = match host.rsplit_once('@') {
-            Some((login, host)) if !login.contains("${") => {
+            Some((login, host)) if login.contains("${") => {
+                let bare = without_variables(login);
+                let is_key = bare.split_once(':').is_some_and(|(_, password)| !password.is_empty());
+                format!("{}@{host}", self.unless_key(login, "LOGIN", is_key))
+            }
+            Some((login, host)) => {
                 let (user, password) = login.split_once(':').unwrap_or(("", login));
                 let before = if password == login { String::new() } else { format!("{user}:") };
                 let variable = self.of_server("PASSWORD");
                 format!("{before}{}@{host}", self.replacement(&variable))
             }
-            _ => host.to_owned(),
+            None => host.to_owned(),
         };
         let parts: Vec<String> = path.split('/').map(|part| self.unless_key(part, "KEY", is_key_text(part))).collect();
         let mut made = if scheme.is_empty() { host } else { format!("{scheme}://{host}") } + &parts.join("/");
@@ -214,7 +191,7 @@ impl HiddenKeys {
     }
 
     fn unless_key(&mut self, text: &str, field: &str, is_key: bool) -> String {
-        if !is_key || text.contains("${") {
+        if !is_key || without_variables(text).is_empty() {
             return text.to_owned();
         }
         let variable = self.of_server(field);
@@ -222,69 +199,31 @@ impl HiddenKeys {
     }
 }
 
-/// A word of a text that is a key of a well-known service. Random letters alone are not enough: texts contain hashes.
-pub fn known_key_in(text: &str) -> Option<&str> {
-    let ends = |c: char| c.is_whitespace() || "\"'`=:,;()<>[]{}|".contains(c);
-    text.split(ends).find(|word| is_named_key(word))
+/// A header among the arguments: what stands before its value, its name, and its value. It follows a flag for headers, has the flag
+/// before it, or is recognised by its form.
+fn header_in<'a>(argument: &'a str, flag: Option<&str>) -> Option<(&'a str, &'a str, &'a str)> {
+    let text = ["--header=", "-H"].iter().find_map(|flag| argument.strip_prefix(flag)).unwrap_or(argument);
+    let is_named = text.len() < argument.len() || flag.is_some_and(|flag| HEADER_FLAGS.contains(&flag));
+    let (name, rest) = text.split_once(':')?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let is_header = is_named || rest.starts_with(' ') || is_key_name(name) && !rest.starts_with("//");
+    let value = rest.trim_start();
+    (is_name && is_header && !name.starts_with('-')).then(|| (&argument[..argument.len() - value.len()], name, value))
 }
 
-fn is_key_text(word: &str) -> bool {
-    is_named_key(word) || is_random(word)
+/// Whether an argument sets a variable: `GITHUB_TOKEN=…`, `CONNECTION=…`.
+fn is_setting((name, value): &(&str, &str)) -> bool {
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    is_name && (is_key_name(name) || !value.contains("://"))
 }
 
-fn is_named_key(word: &str) -> bool {
-    let rest = BEGINNINGS.iter().find_map(|beginning| word.strip_prefix(beginning));
-    rest.is_some_and(|rest| {
-        word.len() >= SHORTEST_NAMED && rest.chars().all(is_of_key) && different(rest) >= FEWEST_LETTERS
-    })
+/// Whether a text around variables is no key itself: `token=`.
+fn is_frame(text: &str) -> bool {
+    text.split_whitespace().all(|word| word.ends_with(['=', ':']) || !word.contains(char::is_alphanumeric))
 }
 
-/// Whether a text looks as if nobody had chosen its letters.
-fn is_random(word: &str) -> bool {
-    let is_hex = word.len() >= 32 && word.chars().all(|c| c.is_ascii_hexdigit());
-    let has = |test: fn(&char) -> bool| word.chars().any(|c| test(&c));
-    let is_mixed = has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase) && has(char::is_ascii_digit);
-    let is_long = word.len() >= SHORTEST_RANDOM && word.chars().all(is_of_key);
-    is_long && (is_hex || is_mixed) && different(word) >= FEWEST_LETTERS
-}
-
-fn is_of_key(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_-.+=".contains(c)
-}
-
-fn different(text: &str) -> usize {
-    text.chars().collect::<std::collections::BTreeSet<_>>().len()
-}
-
-/// Whether the name of a variable, header, flag or parameter says that its value is a key: `GITHUB_TOKEN`, `apiKey`.
-fn is_key_name(name: &str) -> bool {
-    let name = as_variable(name);
-    let ends = ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|end| name.ends_with(end));
-    ends || name.split('_').any(|word| KEY_WORDS.contains(&word))
-}
-
-/// Values that hold no key whatever their field is called.
-fn is_harmless(value: &str) -> bool {
-    let value = value.trim();
-    value.is_empty()
-        || matches!(value, "true" | "false" | "none" | "null")
-        || (value.len() < 6 && value.parse::<f64>().is_ok())
-}
-
-fn is_path(value: &str) -> bool {
-    ["/", "./", "../", "~/"].iter().any(|begin| value.starts_with(begin)) && !value.split('/').any(is_key_text)
-}
-
-/// Whether it is an address with a password.
-fn has_password(value: &str) -> bool {
-    let host = value.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
-    host.and_then(|host| host.rsplit_once('@')).is_some_and(|(login, _)| login.contains(':'))
-}
-
-/// A name as that of an environment variable: `api-key` as `API_KEY`.
-fn as_variable(name: &str) -> String {
-    let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
+fn starts_with(value: &str, scheme: &str) -> bool {
+    value.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
 }
 
 #[cfg(test)]
@@ -331,10 +270,40 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_prose_is_found_and_a_placeholder_is_none() {
-        assert_eq!(known_key_in("export KEY=\"sk-ant-0a1B2c3D4e5F6g7H\" now"), Some("sk-ant-0a1B2c3D4e5F6g7H"));
-        for text in ["sk-xxxxxxxxxxxxxxxxxxxx", "ghp_...", "the commit 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"] {
-            assert_eq!(known_key_in(text), None, "{text}");
-        }
+    fn keys_beside_variables_in_defaults_and_in_connection_strings_become_variables() {
+        let (server, _) = hidden(
+            "db",
+            json!({"command": "db", "args": ["jdbc:sqlserver://h;user=u;password=hunter2", "CONN=Server=x;Pwd=hunter2",
+                    "postgres://app:hunter2@${DB_HOST}/x", "postgres://${DB_USER}:hunter2@h/x", "postgres://${U}:${P}@h/x"],
+                "env": {"A": "postgres://app:hunter2@${DB_HOST}/x", "B": "${DB:-postgres://u:hunter2@h/d}",
+                    "C": "Server=x;User Id=u;Password=hunter2", "D": "Server=x;Password=${PW};", "E": "postgres://u:${PW}@h/d",
+                    "F": "https://ghp_0a1B2c3D4e5F6g7H8i9J@example.com/x", "G": "Bearer 123e4567-e89b-12d3-a456-426614174000",
+                    "API_KEY": "hunter2-${STAGE}", "USER_ID": "123e4567-e89b-12d3-a456-426614174000"},
+                "headers": {"Authorization": "Token token=${TOKEN}", "X-Key": "bearer ${TOKEN}"}}),
+        );
+        let wanted = json!({"command": "db", "args": ["${DB_URL}", "CONN=${DB_CONN}", "postgres://app:${DB_PASSWORD}@${DB_HOST}/x",
+                "postgres://${DB_LOGIN}@h/x", "postgres://${U}:${P}@h/x"],
+            "env": {"A": "${A}", "B": "${DB}", "C": "${C}", "D": "Server=x;Password=${PW};", "E": "postgres://u:${PW}@h/d",
+                "F": "https://${F}@example.com/x", "G": "Bearer ${G}", "API_KEY": "${API_KEY}",
+                "USER_ID": "123e4567-e89b-12d3-a456-426614174000"},
+            "headers": {"Authorization": "Token token=${TOKEN}", "X-Key": "bearer ${TOKEN}"}});
+        assert_eq!(server, wanted);
+    }
+
+    #[test]
+    fn keys_in_headers_among_arguments_become_variables() {
+        let (server, names) = hidden(
+            "far",
+            json!({"command": "mcp-remote", "args": ["https://x.example/mcp", "--header",
+                "Authorization: Bearer 123e4567-e89b-12d3-a456-426614174000", "-H", "X-Api-Key:abc", "-H", "Accept: text/plain",
+                "Authorization: Bearer abc==", "--header=Cookie: a=b", "-HX-Org: mine", "--header", "Authorization:${AUTH}",
+                "--name", "a:b", "localhost:80"]}),
+        );
+        let wanted = json!({"command": "mcp-remote", "args": ["https://x.example/mcp", "--header",
+            "Authorization: Bearer ${FAR_TOKEN}", "-H", "X-Api-Key:${FAR_API_KEY}", "-H", "Accept: text/plain",
+            "Authorization: Bearer ${FAR_TOKEN}", "--header=Cookie: ${FAR_COOKIE}", "-HX-Org: ${FAR_ORG}", "--header",
+            "Authorization:${AUTH}", "--name", "a:b", "localhost:80"]});
+        assert_eq!(server, wanted);
+        assert_eq!(names, ["FAR_API_KEY", "FAR_COOKIE", "FAR_ORG", "FAR_TOKEN"]);
     }
 }

@@ -110,14 +110,33 @@ fn one_faulty_server_does_not_hide_the_others_and_is_named() {
     assert_eq!(
         faults,
         [
-            "`args` of server `typed` in mcp.json: invalid type: string \"not a list\", expected a sequence",
+            "`args` of server `typed` in mcp.json: expected a sequence",
             "`type` of server `both` in mcp.json: both `command` and `url` are given; keep one of them",
-            "`url` of server `far` in mcp.json: `ftp://y` cannot be reached; expected http:// or https://",
+            "`url` of server `far` in mcp.json: it cannot be reached; expected http:// or https://",
             "`type` of server `odd` in mcp.json: `pigeon` is not a transport; expected `stdio`, `http` or `sse`",
             "`env.K` of server `unset` in mcp.json: the variable `NONE` is not set; set it, or write `${NONE:-default}`",
             "`sandbox.network` of server `wide` in mcp.json: `all` is not a network; expected `none`, `allow:HOST,…` or `host`",
         ]
     );
+}
+
+#[test]
+fn a_fault_shows_no_key() {
+    let text = r#"{"mcpServers": {
+        "a": {"url": "https://x.example", "headers": "Authorization: Bearer hunter2, expected hunter2"},
+        "b": {"url": "htp://me:hunter2@x.example"},
+        "c": {"url": "https://x.example", "headers": {"Authorization: Bearer hunter2": "x"}},
+        "d": {"command": "x", "env": {"KEY": ["hunter2"]}},
+        "e": {"command": "x", "sampling": ["hunter2"]}
+    }}"#;
+    let faults = json(text).1;
+    assert_eq!(faults.len(), 5, "{faults:?}");
+    assert!(!faults.concat().contains("hunter2"), "{faults:?}");
+    assert_eq!(faults[0], "`headers` of server `a` in mcp.json: expected a map");
+    let toml = "[mcp_servers.a]\ncommand = \"x\"\nenv = { KEY = \"hunter2 }\n";
+    let (_, faults) = read(toml, ConfigFormat::Toml, "config.toml", &lookup);
+    let told = faults[0].to_string();
+    assert!(told.contains("at line 3") && !told.contains("hunter2") && !told.contains('\n'), "{told}");
 }
 
 #[test]

@@ -241,11 +241,20 @@ fn written(entry: &Value, left: &mut Vec<String>) -> Result<WrittenServer, Entry
         let mut alone = Map::new();
         alone.insert(name.clone(), value.clone());
         if let Err(error) = serde_json::from_value::<WrittenServer>(Value::Object(alone)) {
-            return wrong(&name, error.to_string());
+            return wrong(&name, expectation(&error));
         }
         server.insert(name, value);
     }
-    serde_json::from_value(Value::Object(server)).map_err(|error| (None, error.to_string()))
+    serde_json::from_value(Value::Object(server)).map_err(|error| (None, expectation(&error)))
+}
+
+/// What was expected, without what was found: that may be a key.
+fn expectation(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(", expected ") {
+        Some((found, expected)) if found.starts_with("invalid ") => format!("expected {expected}"),
+        _ => text,
+    }
 }
 
 /// The names of all fields.
