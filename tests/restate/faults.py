@@ -142,7 +142,7 @@ def break_often(cluster, worker, outside, given):
     for thread in runs:
         thread.join()
     if load.broken:
-        raise load.broken[0]
+        raise AssertionError("\n".join(map(str, load.broken)))
     load.patiently("something is left undone in Restate", lambda: True if not cluster.stuck() else None)
     for kind, count in sorted(faults.done.items()):
         print(f"  {count:4} {kind}")
@@ -198,7 +198,8 @@ def main():
             print(f"  ready after {time.monotonic() - began:.1f} s", flush=True)
             break_often(cluster, worker, outside, given)
         except BaseException:
-            print(worker.log.read_text()[-4000:] if worker and worker.log.exists() else "", file=sys.stderr)
+            if worker and worker.log.exists():
+                print(worker.log.read_text()[-1500:], worker.warnings(), file=sys.stderr)
             print(cluster.said(), file=sys.stderr)
             raise
         finally:

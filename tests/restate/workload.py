@@ -16,8 +16,10 @@ from node import free_ports  # noqa: E402
 from outside import furnish, plan  # noqa: E402
 from world import World  # noqa: E402
 
-# Nothing takes this long, in seconds, unless it is stuck.
-LIMIT = 150
+# Nothing takes this long, in seconds, without any progress, unless it is stuck.
+LIMIT = 120
+# How long it is then left alone: if it goes on by itself, faults came too often.
+ALONE = 60
 STEPS = ["command", "pipe", "web", "both", "file", "question"]
 # What is counted of each step.
 COUNTED = {"command": ["command.0"], "pipe": ["pipe.0"], "web": ["web.0"], "both": ["both.0", "both.1"]}
@@ -49,6 +51,13 @@ class ClusterWorker(World):
     def says(self, *arguments):
         done = subprocess.run([self.updraft, *arguments], env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=LIMIT)
         return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def warnings(self):
+        """The last warnings in its log, without those that every kill brings about."""
+        log = self.home / "updraft/general.log"
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        known = ("interrupted, and made again", "call ended", "call refused", "the worker is starting")
+        return "\n".join([line for line in lines if (" WARN " in line or "ERROR" in line) and not any(word in line for word in known)][-40:])
 
     def ask(self, method, path, body=None, headers=None, patience=60):
         """An answer of the worker; None if it did not give one."""
@@ -92,16 +101,20 @@ class Workload:
         except BaseException as why:  # Otherwise the thread would end without a word.
             self.broken.append(why)
 
-    def patiently(self, what, act):
-        """Tries until there is a result: the worker may be away. This is the stuck detector."""
-        began = time.monotonic()
+    def patiently(self, what, act, seen=lambda: None):
+        """Tries until there is a result: the worker may be away. If nothing that is seen changes for long, it is stuck."""
+        began, before = time.monotonic(), seen()
         while time.monotonic() - began < LIMIT and not self.broken:
             result = act()
             if result is not None:
                 return result
+            if seen() != before:
+                began, before = time.monotonic(), seen()
             time.sleep(0.1)
         assert not self.broken, "another run was broken"
-        raise AssertionError(f"stuck for {LIMIT} s: {what}\n{json.dumps(self.cluster.stuck(), indent=1)}")
+        self.broken.append(AssertionError(f"stuck for {LIMIT} s: {what}\n{json.dumps(self.cluster.stuck(), indent=1)}"))
+        time.sleep(ALONE)
+        raise AssertionError(f"stuck: {what}; {ALONE} s later: {act() is not None} {seen()}\n{json.dumps(self.cluster.stuck(), indent=1)}")
 
     def one(self, name):
         """A goal that was accepted, to its end."""
@@ -120,7 +133,7 @@ class Workload:
             if not answer or answer.status != 200:
                 return None
             seen = answer.json()
-            last[:] = [seen["status"], seen["waits"]]
+            last[:] = [seen["status"], seen["waits"], seen["updated"], seen["done"]]
             for waiting in seen["waits"]:
                 self.respond(name, run, waiting, accepted)
             if "told" not in accepted:
@@ -128,9 +141,11 @@ class Workload:
             return seen if seen["status"] in ("done", "failed", "cancelled") else None
 
         try:
-            seen = self.patiently(f"{name}, run {run}", over)
+            seen = self.patiently(f"{name}, run {run}", over, lambda: list(last))
         except AssertionError as why:
-            raise AssertionError(f"{why}\n{last}") from why
+            _, text = self.worker.says("export", run)
+            self.broken.append(AssertionError(f"{why}\n{last}\n" + "\n".join(line[:600] for line in text.splitlines()[-6:])))
+            raise
         assert seen["status"] == "done", seen
         self.judge(name, run, accepted)
 
