@@ -274,14 +274,17 @@ check_restate() {
 
 # Three nodes of Restate that are killed, cut off and given other times while runs are under way; and what resume promises.
 check_restate_faults() {
-    local packages updraft=${CARGO_TARGET_DIR:-target}/debug/updraft
+    local packages faults updraft=${CARGO_TARGET_DIR:-target}/debug/updraft
     if [[ $(uname -sm) != "Linux x86_64" ]] || ! packages=$(restate_of_npm); then
         skip "faults on Restate: could not install its server from npm"
         return
     fi
-    python3 tests/restate/faults.py --updraft "$updraft" --packages "$packages"
+    # Both wait for most of their time.
+    python3 tests/restate/faults.py --updraft "$updraft" --packages "$packages" &
+    faults=$!
     python3 tests/restate/contract.py "$updraft" "$packages"
     python3 tests/restate/later.py "$updraft" "$packages"
+    wait "$faults"
 }
 
 packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
