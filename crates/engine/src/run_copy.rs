@@ -1,11 +1,14 @@
 //! A copy in the journal of a run that another worker drives: it can be watched here, and what people send to it is
 //! passed on.
 
-use updraft_journal::{Batch, Blob, Journal, Lease, RunHeader};
+use updraft_journal::{Batch, Blob, Change, Journal, Lease, RunHeader};
 use updraft_run::{Input, Record, Run, RunId};
 
 use crate::Error;
 use crate::drive::{leave_home, note_home, status_of};
+
+/// Where the journal notes which runs it has had from elsewhere, so that one that was removed here is not copied again.
+const HAD: &str = "had from elsewhere";
 
 /// A run that is copied. As long as this exists, the run counts as driven, so that no process continues it here.
 #[derive(Debug)]
@@ -16,7 +19,20 @@ pub struct RunCopy {
     records: u64,
 }
 
+/// Notes that a run whose home is elsewhere is here.
+pub(crate) async fn note_had(journal: &Journal, id: &RunId) -> Result<(), Error> {
+    if journal.stored(HAD, id.as_str())?.is_none() {
+        journal.change_stored(HAD, id.as_str(), |_| (Change::Set(String::new()), ())).await?;
+    }
+    Ok(())
+}
+
 impl RunCopy {
+    /// Whether a run was here and has been removed.
+    pub fn was_removed(journal: &Journal, id: &RunId) -> Result<bool, Error> {
+        Ok(journal.head(id).is_err() && journal.stored(HAD, id.as_str())?.is_some())
+    }
+
     /// Takes up a copy that exists. Returns `None` if the journal does not know the run.
     pub async fn open(journal: &Journal, id: &RunId) -> Result<Option<Self>, Error> {
         if journal.head(id).is_err() {
@@ -53,6 +69,7 @@ impl RunCopy {
         };
         let batch = Batch { blobs, status: Some(status_of(&run)), ..Batch::of(records) };
         let lease = journal.create(head, batch).await?;
+        note_had(journal, id).await?;
         if !run.is_over() {
             note_home(journal, id, place.to_owned()).await?;
         }

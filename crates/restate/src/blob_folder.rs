@@ -95,8 +95,8 @@ pub(crate) fn kept_text(file: &Path, fresh: &str) -> io::Result<String> {
     Ok(fs::read_to_string(file)?.trim().to_owned())
 }
 
-/// A number that differs from machine to machine, as far as processes of several could have the same id.
-fn own_number() -> u64 {
+/// A random number of this process: those of several machines could have the same id.
+pub(crate) fn own_number() -> u64 {
     static OWN: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {
         use std::hash::{BuildHasher, Hasher};
         std::hash::RandomState::new().build_hasher().finish()

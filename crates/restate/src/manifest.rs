@@ -44,7 +44,7 @@ fn services_of(names: &ServiceNames) -> [Value; 3] {
     let perform = json!({ "name": "perform", "ingressPrivate": true });
     let mut runs: Vec<Value> = ["attach", "adopt", "advance", "tell"].map(|name| handler(name, "EXCLUSIVE")).into();
     runs.push(handler("head", "SHARED"));
-    // Asked all the time, and never again with the same key once there was an answer.
+    // Asked again with the same key only as long as there is no answer.
     let changed = json!({ "name": CHANGED, "idempotencyRetention": SHORT });
     let hands = [perform, json!({ "name": "start" }), changed];
     [

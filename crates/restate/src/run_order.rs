@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::blob_folder::own_number;
 use crate::changes::{CHANGED, ChangeQuestion, ChangeReport};
 use crate::hosted_workspace::StartedRun;
 use crate::ingress::{CallFault, CallTarget, Ingress};
@@ -71,7 +72,9 @@ async fn choose(ingress: &Ingress, workspace: &str, label: Option<&str>) -> Resu
 
 /// Whether a worker is there: an order that is sent to one that is away would wait for it.
 async fn answers(ingress: &Ingress, service: &str) -> Result<bool, CallFault> {
-    let target = CallTarget { service, key: "", handler: CHANGED, idempotency: Some("is anybody there") };
+    // If it is away, the question waits for it; further ones of this process are the same.
+    let key = format!("order-{}", own_number());
+    let target = CallTarget { service, key: "", handler: CHANGED, idempotency: Some(&key) };
     match ingress.call_within::<ChangeReport>(target, &ChangeQuestion::default(), Some(ANSWER)).await {
         Ok(_) => Ok(true),
         Err(CallFault::Unreachable { .. }) => Ok(false),

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(300);
 const LOOK_AT_QUIET: Duration = Duration::from_secs(5);
 const QUIET: u32 = 20;
 /// How often it is looked which workers there are. Those that look at this one are known anyway.
-const LOOK_FOR_WORKERS: Duration = Duration::from_secs(60);
+const LOOK_FOR_WORKERS: Duration = Duration::from_mins(1);
 /// How long to wait for an answer, and how long to leave a worker alone that gave none.
 const ANSWER: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(5);
@@ -51,9 +51,11 @@ struct FollowedWorker {
     next: Instant,
     /// How often it had nothing to say.
     quiet: u32,
-    /// How many answers it gave. A question that is asked again after no answer has the same number, so that questions to a
-    /// worker that is away do not pile up in Restate.
+    /// How many answers it gave.
     answers: u64,
+    /// Whether it gave none to the last question. It is asked again with the same key until it does, so that questions to a
+    /// worker that is away do not pile up in Restate.
+    is_away: bool,
 }
 
 impl RunProjector {
@@ -66,7 +68,7 @@ impl RunProjector {
     pub async fn copy_own(&self) -> Result<usize, CallFault> {
         let mut count = 0;
         for (run, records) in self.home.connection.runs_of(self.home.names()).await? {
-            if self.journal.head(&run).is_ok() {
+            if self.journal.head(&run).is_ok() || self.was_removed(&run) {
                 continue;
             }
             match self.copied(&self.home.log, &run, records).await {
@@ -115,6 +117,7 @@ impl RunProjector {
                 tracing::debug!(worker = name, %fault, "another worker cannot be followed now");
                 if let Some(other) = self.others.get_mut(&name) {
                     other.next = Instant::now() + PAUSE;
+                    other.is_away = true;
                 }
             }
         }
@@ -134,7 +137,7 @@ impl RunProjector {
             if let Some(names) = ServiceNames::new(&name).filter(|_| !self.others.contains_key(&name)) {
                 let log = RunLog { ingress: self.home.log.ingress.clone(), names };
                 let (position, next) = (ChangePosition::default(), Instant::now());
-                self.others.insert(name, FollowedWorker { log, position, next, quiet: 0, answers: 0 });
+                self.others.insert(name, FollowedWorker { log, position, next, quiet: 0, answers: 0, is_away: false });
             }
         }
     }
@@ -144,11 +147,11 @@ impl RunProjector {
         let log = other.log.clone();
         let service = log.names.hands();
         let question = ChangeQuestion { by: self.home.names().worker().to_owned(), position: other.position.clone() };
-        let key = format!("{}-{}", self.home.connection.process, other.answers);
-        let target = CallTarget { service: &service, key: "", handler: CHANGED, idempotency: Some(&key) };
+        let key = other.is_away.then(|| format!("{}-{}", self.home.connection.process, other.answers));
+        let target = CallTarget { service: &service, key: "", handler: CHANGED, idempotency: key.as_deref() };
         let changes: ChangeReport = log.ingress.call_within(target, &question, Some(ANSWER)).await?;
         if let Some(other) = self.others.get_mut(name) {
-            other.answers += 1;
+            (other.answers, other.is_away) = (other.answers + 1, false);
         }
         let changed = if changes.is_incomplete {
             self.home.connection.runs_of(&log.names).await?
@@ -174,7 +177,7 @@ impl RunProjector {
     async fn bring_up_to_date(&mut self, worker: &str, log: &RunLog, run: &RunId, to: u64) -> Result<(), Error> {
         let copy = match self.copies.remove(run) {
             Some((_, copy)) => Some(copy),
-            None if self.is_complete(run) => return Ok(()),
+            None if self.is_complete(run) || self.was_removed(run) => return Ok(()),
             None => RunCopy::open(&self.journal, run).await?,
         };
         let copy = match copy {
@@ -217,6 +220,11 @@ impl RunProjector {
     /// Whether a run is over here, so that nothing can be missing.
     fn is_complete(&self, run: &RunId) -> bool {
         self.journal.head(run).is_ok_and(|head| head.status.is_final())
+    }
+
+    /// Whether a run was removed from the journal here: it stays so, though Restate still has it.
+    fn was_removed(&self, run: &RunId) -> bool {
+        RunCopy::was_removed(&self.journal, run).unwrap_or_default()
     }
 
     /// A new copy of a run.

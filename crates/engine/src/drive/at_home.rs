@@ -6,6 +6,7 @@ use updraft_run::{Record, Run, RunId};
 use super::{NextActions, QueuedInput, RunDriver, status_of};
 use crate::Error;
 use crate::home::{HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome};
+use crate::run_copy::note_had;
 
 impl RunDriver {
     /// Whether the run's home is elsewhere.
@@ -164,6 +165,7 @@ pub(crate) async fn attach(
         let what = format!("its home has {} records, and {known} are known here", attached.records);
         return Err(Error::Incomplete { run: id.clone(), what });
     }
+    note_had(journal, id).await?;
     note_home(journal, id, home.place()).await?;
     Ok(attached)
 }

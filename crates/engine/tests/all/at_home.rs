@@ -231,4 +231,8 @@ async fn the_run_of_another_worker_is_copied_and_not_continued() {
     assert_eq!(own.0.lock().unwrap().len(), 0, "which was not asked");
     let again = RunCopy::open(journal, &id).await.unwrap().unwrap();
     assert_eq!((again.records(), again.is_over()), (records.len() as u64, false));
+    again.release(journal).await.unwrap();
+    assert!(!RunCopy::was_removed(journal, &id).unwrap());
+    journal.delete(&id, true).await.unwrap();
+    assert!(RunCopy::was_removed(journal, &id).unwrap(), "so it is not copied once more");
 }
