@@ -84,7 +84,7 @@ async fn other_servers_are_told_about_a_task_also_after_a_restart() {
     let mut states = Vec::new();
     loop {
         // What is never told fails the test; it does not hang.
-        let heard = tokio::time::timeout(std::time::Duration::from_secs(60), told.recv()).await;
+        let heard = tokio::time::timeout(std::time::Duration::from_mins(1), told.recv()).await;
         let (head, update) = heard.expect("the end of the task is told").unwrap();
         let head = head.to_lowercase();
         assert!(head.contains("authorization: bearer c") && head.contains("x-a2a-notification-token: t"), "{head}");
