@@ -2,9 +2,10 @@
 
 workers.py UPDRAFT PACKAGES [refused|headless|shared|limits]
 
-`refused`: addresses, keys, tokens and folders that may not be used. `headless`: `updraft worker` with two workspaces and a label, killed in
-between. `shared`: two workers on one folder see each other's runs and answer for each other; a third takes the place of one that is gone, from
-what Restate knows alone; exports go from either engine to the other. `limits`: two workers stay within one limit of a model.
+`refused`: addresses, keys, tokens and folders that may not be used. `headless`: `updraft worker` with two workspaces and a label, behind
+proxies that ask for a token, killed in between. `shared`: two workers on one folder see each other's runs and answer for each other; a third
+takes the place of one that is gone, from what Restate knows alone; exports go from either engine to the other. `limits`: two workers stay
+within one limit of a model.
 """
 
 import http.client
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -48,6 +50,46 @@ def signing_node(packages, folder):
 def environment(home):
     (home / "updraft").mkdir(parents=True, exist_ok=True)
     return {"HOME": str(home), "UPDRAFT_HOME": str(home / "updraft"), "PATH": os.environ["PATH"]}
+
+
+class TokenProxy:
+    """In front of an address of Restate: passes on only what has the token."""
+
+    def __init__(self, target):
+        proxy, self.passed, self.refused = self, 0, 0
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                if self.headers.get("authorization") != "Bearer secret":
+                    proxy.refused += 1
+                    return self.answer(401, b"{}")
+                proxy.passed += 1
+                connection = http.client.HTTPConnection("127.0.0.1", target, timeout=SECONDS)
+                connection.request("POST", self.path, body, {name: value for name, value in self.headers.items() if name.lower() != "host"})
+                answer = connection.getresponse()
+                self.answer(answer.status, answer.read())
+
+            def answer(self, status, body):
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 def says(updraft, given, work, *arguments):
@@ -138,7 +180,10 @@ def check_headless(updraft, packages):
             work.mkdir()
             (work / "notes.md").write_text("# Looms\n")
         (port,) = free_ports(1)
-        options = ["--restate", node.ingress, "--restate-admin", node.admin, "--worker-listen", f"127.0.0.1:{port}", "--labels", "gpu,big"]
+        proxies = [TokenProxy(node.ingress_port), TokenProxy(node.admin_port)]
+        (Path(folder) / "token").write_text("secret\n")
+        options = ["--restate", proxies[0].url, "--restate-admin", proxies[1].url, "--restate-token", f"{folder}/token",
+                   "--worker-listen", f"127.0.0.1:{port}", "--labels", "gpu,big"]
         worker = Headless(updraft, folder, "w", [*options, "--workspaces", f"{one},{two}", "--identity-key", key])
         node.start()
         try:
@@ -146,12 +191,15 @@ def check_headless(updraft, packages):
             assert stranger[0] == 1 and "not made by a key that this worker knows" in stranger[2], stranger
             worker.start()
             try_headless(updraft, worker, node, port, one, two)
+            assert all(proxy.passed and not proxy.refused for proxy in proxies)
         except BaseException:
             print(worker.log.read_text()[-3000:], node.said(), file=sys.stderr)
             raise
         finally:
             worker.close()
             node.close()
+            for proxy in proxies:
+                proxy.close()
 
 
 def try_headless(updraft, worker, node, port, one, two):
