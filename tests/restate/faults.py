@@ -1,6 +1,6 @@
 """Breaks a cluster of three nodes and its worker again and again, while runs are under way, and counts outside what they did.
 
-faults.py [--faults N] [--seed S] [--width W] [--at-once A] [--updraft BINARY] [--packages FOLDER]
+faults.py [--faults N] [--seed S] [--width W] [--pause P] [--at-once A] [--updraft BINARY] [--packages FOLDER]
 
 Faults: kill -9 of the worker, of a node, of the node that leads, of worker and node, of all; the network cut between the
 worker and all nodes (also with a kill meanwhile), or between one node and everybody; the worker's clock set forward or back; the
@@ -113,7 +113,7 @@ class Faults:
 
 
 def break_often(cluster, worker, outside, given):
-    faults, load = Faults(cluster, worker, random.Random(given.seed), given.verbose), Workload(cluster, worker, outside, given.seed)
+    faults, load = Faults(cluster, worker, random.Random(given.seed), given.verbose), Workload(cluster, worker, outside, given)
     numbers = iter(range(given.faults))
 
     def keep_breaking(dice):
@@ -154,7 +154,7 @@ def break_often(cluster, worker, outside, given):
 
 def until_a_moment(load, dice):
     """Any moment; every other time, one at which something is under way."""
-    time.sleep(dice.uniform(0, 0.5))
+    time.sleep(dice.uniform(0, load.pause))
     counts, before = load.worker.folder / "counts", (load.worker.folder / "counts").stat().st_size
     for _ in range(40 if dice.random() < 0.5 else 0):
         if counts.stat().st_size != before:
@@ -168,6 +168,7 @@ def main():
     parser.add_argument("--faults", type=int, default=16)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--width", type=int, default=3, help="runs at the same time")
+    parser.add_argument("--pause", type=float, default=1, help="the longest time between two faults, in seconds")
     parser.add_argument("--at-once", type=int, default=1, help="faults at the same time")
     parser.add_argument("--updraft", default=ROOT / "target/debug/updraft", type=Path)
     parser.add_argument("--packages")

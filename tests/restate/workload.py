@@ -85,9 +85,9 @@ def script(counts):
 class Workload:
     """Runs that are carried out while everything breaks, and what was said to them."""
 
-    def __init__(self, cluster, worker, outside, seed):
-        self.cluster, self.worker, self.outside = cluster, worker, outside
-        self.dice, self.is_over, self.number, self.lock = random.Random(seed), threading.Event(), 0, threading.Lock()
+    def __init__(self, cluster, worker, outside, given):
+        self.cluster, self.worker, self.outside, self.pause = cluster, worker, outside, given.pause
+        self.dice, self.is_over, self.number, self.lock = random.Random(given.seed), threading.Event(), 0, threading.Lock()
         self.totals, self.broken = Counter(), []
 
     def carry_out(self):
@@ -136,6 +136,10 @@ class Workload:
             last[:] = [seen["status"], seen["waits"], seen["updated"], seen["done"]]
             for waiting in seen["waits"]:
                 self.respond(name, run, waiting, accepted)
+            if seen["status"] == "paused":
+                # A question to a model that was cut off ten times stops a run until a person continues it.
+                if (answer := self.worker.ask("POST", f"/runs/{run}/resume", {})) and answer.status == 200:
+                    self.totals["resumed by a person"] += 1
             if "told" not in accepted:
                 self.tell(name, run, accepted)
             return seen if seen["status"] in ("done", "failed", "cancelled") else None
