@@ -25,7 +25,7 @@ use crate::workspaces_object::{SHOW, WorkspaceCard};
 /// How often the others are asked what has changed; less often once nothing has for some times.
 const LOOK: Duration = Duration::from_millis(300);
 const LOOK_AT_QUIET: Duration = Duration::from_secs(5);
-const QUIET: u32 = 20;
+const QUIET: u32 = 100;
 /// How often it is looked which workers there are. Those that look at this one are known anyway.
 const LOOK_FOR_WORKERS: Duration = Duration::from_mins(1);
 /// How long to wait for an answer, and how long to leave a worker alone that gave none.
