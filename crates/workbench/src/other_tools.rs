@@ -22,7 +22,7 @@ use updraft_mcp::config::WrittenServer;
 use crate::fault::Fault;
 use crate::folders::{self, AppFolders};
 use collector::{ImportCollector, ImportPlace};
-use places::{IN_HOME, IN_WORKSPACE, SourceKind, ToolPlace};
+use places::{IN_HOME, IN_WORKSPACE, OF_PROJECT, SourceKind, ToolPlace};
 
 /// Where something was found, and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,8 @@ pub enum ImportFate {
     },
     /// It is not taken over, and why.
     LeftOut(String),
+    /// It could not be written, and why.
+    Failed(String),
 }
 
 /// What is written when something is taken over.
@@ -147,27 +149,32 @@ impl ImportPlan {
         let mut items = Vec::new();
         // In the home folder itself, the user's own files are meant.
         if scopes.contains(&ImportScope::Workspace) && home.as_deref() != Some(workspace) {
-            items.extend(collect(ImportPlace::of_workspace(app, workspace), IN_WORKSPACE));
+            let mut found = collect(ImportCollector::new(ImportPlace::of_workspace(app, workspace)), IN_WORKSPACE);
+            if let Some(home) = &home {
+                found = collect(found.in_place(ImportPlace::of_project(app, home, workspace)), OF_PROJECT);
+            }
+            items.extend(found.items);
         }
         if let Some(home) = home.filter(|_| scopes.contains(&ImportScope::User)) {
-            items.extend(collect(ImportPlace::of_user(app, &home, workspace), IN_HOME));
+            let found = collect(ImportCollector::new(ImportPlace::of_user(app, &home, workspace)), IN_HOME);
+            items.extend(found.items);
         }
         Self { items, workspace: workspace.to_owned() }
     }
 
-    /// What would be written.
+    /// What would be written, or was.
     pub fn news(&self) -> impl Iterator<Item = &ImportItem> {
         self.items.iter().filter(|item| matches!(item.fate, ImportFate::New { .. }))
     }
 
-    /// Writes what is new. Returns whether the workspace was trusted, which it is not any more if something was written to it.
-    pub fn carry_out(&self, app: &AppFolders) -> Result<bool, Fault> {
+    /// Writes what is new; what cannot be written is `Failed` afterwards. Returns whether the workspace was trusted, which it is not any
+    /// more if something was to be written to it.
+    pub fn carry_out(&mut self, app: &AppFolders) -> Result<bool, Fault> {
         writing::write(self, app)
     }
 }
 
-fn collect(place: ImportPlace, sources: &[ToolPlace]) -> Vec<ImportItem> {
-    let mut found = ImportCollector::new(place);
+fn collect(mut found: ImportCollector, sources: &[ToolPlace]) -> ImportCollector {
     for source in sources {
         found.look_at(source.tool);
         match source.kind {
@@ -177,8 +184,9 @@ fn collect(place: ImportPlace, sources: &[ToolPlace]) -> Vec<ImportItem> {
             SourceKind::Commands => command_files::collect(&mut found, source.path),
             SourceKind::Agents => agent_files::collect(&mut found, source.path),
             SourceKind::Servers => server_lists::collect(&mut found, source.path),
+            SourceKind::ProjectServers => server_lists::collect_of_project(&mut found, source.path),
             SourceKind::Settings(known) => settings_files::collect(&mut found, source.path, known),
         }
     }
-    found.items
+    found
 }

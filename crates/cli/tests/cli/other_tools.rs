@@ -85,6 +85,7 @@ fn what_others_have_is_shown_and_nothing_is_written_before_a_person_agrees() {
         "  used      server  `wheel` of .mcp.json: it is used where it is named, once the workspace is trusted",
         "  left out  settings  .claude/settings.json: `env`, `hooks`, `permissions`: they mean something else here",
         "  left out  agent  .claude/agents/planner.md: there is a built-in agent of this name",
+        "  left out  agent  .opencode/agent/watchman.md: what it may do is written in opencode's terms",
         "  used      skill  .claude/skills/weigh: agents use it where it is, once the workspace is trusted",
         "it is disabled, as in that file",
         "  left out  instructions  ~/.claude/CLAUDE.md: there are no instructions for all folders here",
@@ -97,7 +98,7 @@ fn what_others_have_is_shown_and_nothing_is_written_before_a_person_agrees() {
     assert!(whole.out.contains("          + The words we use are in @docs/words.md"), "{}", whole.out);
     assert!(!whole.out.contains("  command  "), "{}", whole.out);
     mill.import(&[]).code(3).says("`updraft import --yes`");
-    mill.import(&["--json"]).code(3);
+    mill.import(&["--json"]).code(3).says("`--json` does not ask").says("`updraft import --yes --json`");
     assert_eq!(files(&mill.0.ws()), before);
     assert!(!mill.0.home().join("mcp.json").exists());
 }
@@ -120,6 +121,10 @@ fn it_is_taken_over_once_without_keys_and_what_is_changed_stays() {
     assert_eq!(mill.read(".updraft/commands/flour.md"), flour);
     let keeper = "---\nname: bookkeeper\npurpose: \"Keeps the books: every sack, every coin.\"\ntools: [read_file, search_files, edit_file]\n---\nYou keep the books.\n";
     assert_eq!(mill.read(".updraft/agents/bookkeeper.md"), keeper);
+    let miller = "---\nname: miller\npurpose: \"Runs the mill\"\ntools: [files, apply_patch, sandbox, tools, browser, rag, memory, mcp]\n---\nYou run the mill.\n";
+    assert_eq!(mill.read(".updraft/agents/miller.md"), miller);
+    assert!(mill.read(".updraft/agents/inspector.md").contains("\npermissions: read-only\n"));
+    assert!(!mill.0.ws().join(".updraft/agents/watchman.md").exists());
     let script = mill.0.ws().join(".updraft/skills/grind/scripts/grind.sh");
     let mode = std::os::unix::fs::PermissionsExt::mode(&script.metadata().unwrap().permissions());
     assert_eq!(mode & 0o111, 0o111);
@@ -170,6 +175,8 @@ fn nothing_becomes_trusted_and_what_is_used_afterwards_is_what_was_shown() {
     mill.0.updraft(&["trust", "--yes"]).code(0);
     let scope = ["--yes", "--scope", "workspace", "--json"];
     let taken = mill.import(&scope).code(0).json();
+    let last = taken.last().unwrap();
+    assert!(last["trust_ended"] == true && last["unset_variables"].to_string().contains("RIVER_KEY"), "{last}");
     assert!(taken.iter().any(|item| item["status"] == "imported" && item["name"] == "bookkeeper"), "{taken:?}");
     assert!(!mill.0.home().join("mcp.json").exists(), "only this folder was asked for");
     // Agents of an untrusted folder are not there, nor are its servers; and its documents are not obeyed.
@@ -231,4 +238,85 @@ fn links_keys_and_what_cannot_be_read_are_left_out_with_the_reason() {
     }
     assert_eq!(found.len(), 8, "{found:?}");
     assert!(!mill.0.home().join("commands").exists() && !mill.0.ws().join(".context").exists());
+}
+
+#[test]
+fn a_link_that_waits_in_the_folder_leads_nothing_out_and_what_fails_does_not_stop_the_rest() {
+    let mill = Mill(World::new());
+    std::fs::create_dir_all(mill.person().join(".claude/commands")).unwrap();
+    std::fs::write(mill.person().join(".claude/commands/fine.md"), "Fine.\n").unwrap();
+    std::fs::create_dir_all(mill.person().join(".gemini/skills/tea")).unwrap();
+    let tea = "---\nname: tea\ndescription: Makes tea.\n---\nBoil water.\n";
+    std::fs::write(mill.person().join(".gemini/skills/tea/SKILL.md"), tea).unwrap();
+    mill.0.file("CLAUDE.md", "Be brief.\n");
+    mill.0.file(".context/.keep", "");
+    let outside = mill.person().join("outside.txt");
+    std::fs::write(&outside, "mine\n").unwrap();
+    std::os::unix::fs::symlink(&outside, mill.0.ws().join(".context/.updraft-claude.md.new")).unwrap();
+    // Where a folder is needed is a link to nowhere.
+    mill.0.config("x.txt", "");
+    std::os::unix::fs::symlink("nowhere/at-all", mill.0.home().join("commands")).unwrap();
+    let found = mill.import(&["--yes", "--json"]).code(1).json();
+    let status = |name: &str| found.iter().find(|item| item["name"] == name).unwrap()["status"].clone();
+    assert_eq!(
+        (status("claude.md"), status("tea"), status("fine")),
+        ("imported".into(), "imported".into(), "failed".into())
+    );
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine\n");
+    assert_eq!(mill.read(".context/claude.md"), "Be brief.\n");
+    let mode = mill.0.ws().join(".context/claude.md").metadata().unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o644, 0o644);
+    mill.import(&["--yes"]).code(1).says("not imported: command ~/.claude/commands/fine.md: could not write ");
+}
+
+#[test]
+fn a_rule_and_a_skill_of_one_name_do_not_share_a_folder() {
+    let mill = Mill(World::new());
+    std::fs::create_dir_all(mill.person()).unwrap();
+    mill.0.file(".cursor/rules/api.mdc", "---\ndescription: Style\nglobs: *.ts\n---\nUse snake case.\n");
+    mill.0.file(".cursor/skills/api/SKILL.md", "---\nname: api\ndescription: Calls the API.\n---\nCall it.\n");
+    mill.0.file(".gemini/skills/tea/SKILL.md", "---\nname: tea\ndescription: Makes tea.\n---\nBoil water.\n");
+    let found = mill.import(&["--yes", "--json"]).code(0).json();
+    let fates: Vec<_> =
+        found.iter().filter(|item| item["kind"] == "skill").map(|item| item["status"].as_str().unwrap()).collect();
+    assert_eq!(fates, ["imported", "left_out", "imported"]);
+    assert!(mill.read(".updraft/skills/api/SKILL.md").contains("Use snake case."));
+}
+
+#[test]
+fn servers_that_claude_has_for_this_folder_alone_stay_with_it() {
+    let mill = Mill(World::new());
+    std::fs::create_dir_all(mill.person()).unwrap();
+    let projects = json!({mill.0.ws().display().to_string(): {
+        "mcpServers": {"near": {"command": "near", "env": {"NEAR_KEY": "opensesame"}}, "both": {"command": "b"}, "off": {"command": "off"}},
+        "disabledMcpServers": ["off"]}, "/elsewhere": {"mcpServers": {"far": {"command": "far"}}}});
+    let file = json!({"mcpServers": {"wide": {"command": "wide"}, "both": {"command": "a"}}, "projects": projects});
+    std::fs::write(mill.person().join(".claude.json"), file.to_string()).unwrap();
+    let found = mill.import(&["--yes", "--json"]).code(0).json();
+    let both: Vec<_> =
+        found.iter().filter(|item| item["name"] == "both").map(|item| item["status"].as_str().unwrap()).collect();
+    assert_eq!(both, ["left_out", "imported"], "{found:?}");
+    let near = json!({"near": {"command": "near", "env": {"NEAR_KEY": "${NEAR_KEY}"}}, "off": {"command": "off", "enabled": false}});
+    assert_eq!(Mill::servers(&mill.0.ws().join(".updraft/mcp.json")), near);
+    let wide = json!({"wide": {"command": "wide"}, "both": {"command": "a"}});
+    assert_eq!(Mill::servers(&mill.0.home().join("mcp.json")), wide);
+}
+
+#[test]
+fn a_faulty_file_is_named_without_what_is_in_it_and_no_pipe_is_waited_for() {
+    let mill = Mill(World::new());
+    std::fs::create_dir_all(mill.person().join(".codex")).unwrap();
+    std::fs::write(mill.person().join(".codex/config.toml"), "[mcp_servers.a]\nenv = { KEY = \"opensesame }\n")
+        .unwrap();
+    let servers =
+        json!({"mcpServers": {"a": {"url": "https://x.example", "headers": "Authorization: Bearer opensesame"}}});
+    mill.0.file(".cursor/mcp.json", &servers.to_string());
+    mill.0.file("CLAUDE.md", "Be brief.\n");
+    let pipe = mill.0.ws().join("AGENTS.md");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let shown = mill.import(&["--dry-run"]).code(0);
+    for line in ["line 2", "`headers`: expected a map", "CLAUDE.md → .context/claude.md"] {
+        assert!(shown.out.contains(line), "{line}\n\n{}", shown.out);
+    }
+    assert!(!shown.out.contains("opensesame"), "{}", shown.out);
 }

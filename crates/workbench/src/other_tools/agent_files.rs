@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use updraft_engine::{Agent, Agents};
+use updraft_engine::{Agent, Agents, read_yaml};
 
 use super::ImportKind;
 use super::collector::{ImportCollector, name_within};
@@ -40,7 +40,11 @@ pub(super) fn collect(found: &mut ImportCollector, folder: &str) {
     for file in found.files(folder, &[".md"]) {
         let Some(text) = found.text(kind, &file) else { continue };
         let stem = name_within(&root, &file);
-        match Agent::parse(&stem, &text, &file) {
+        if let Some(why) = foreign_limits(&text) {
+            found.leave_out(kind, &stem, &file, why);
+            continue;
+        }
+        match Agent::parse(&stem, &in_our_words(&text), &file) {
             Err(error) => _ = found.leave_out(kind, &stem, &file, error.to_string()),
             Ok(agent) if built_in.get(&agent.name).is_some() => {
                 let why = "there is a built-in agent of this name, which it would replace; rename it";
@@ -57,6 +61,35 @@ pub(super) fn collect(found: &mut ImportCollector, folder: &str) {
             }
         }
     }
+}
+
+/// Why an agent is not taken over whose file says in another tool's terms what it may do.
+fn foreign_limits(text: &str) -> Option<&'static str> {
+    let (front, _) = text.strip_prefix("---\n")?.split_once("\n---")?;
+    if front.lines().any(|line| line.trim_end() == "disable: true") {
+        return Some("it is disabled");
+    }
+    let fields = read_yaml(front).ok()?;
+    let is_foreign = fields["tools"].is_object() || !fields["permission"].is_null();
+    is_foreign.then_some(
+        "what it may do is written in opencode's terms; write `tools`, `deny` or `permissions` yourself (docs/agents.md)",
+    )
+}
+
+/// The file with our words for what opencode and Cursor say otherwise. Each line stays where it is.
+fn in_our_words(text: &str) -> String {
+    let mut dashes = 0;
+    let line = |line: &str| {
+        dashes += usize::from(line.trim_end() == "---");
+        let (key, value) = line.split_once(':').filter(|_| dashes == 1).unwrap_or_default();
+        match (key, value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\''])) {
+            // Whether people or other agents call it: here both may.
+            ("mode", "subagent" | "primary" | "all") | ("readonly", "false") => "\n".to_owned(),
+            ("readonly", "true") => "permissions: read-only\n".to_owned(),
+            _ => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }
 
 /// The agent's file with our names, and what is different.
@@ -115,5 +148,22 @@ mod tests {
             (again.purpose.as_str(), again.tools.len(), again.prompt.as_str()),
             ("Checks: every line", 3, "Check it.")
         );
+    }
+
+    #[test]
+    fn what_opencode_and_cursor_say_is_put_in_our_words_or_left_out() {
+        let opencode = "---\ndescription: Reads the books\nmode: subagent # not for people\nmodel: anthropic/x\ntemperature: 0.1\n---\nmode: subagent\n";
+        assert_eq!(foreign_limits(opencode), None);
+        let agent = Agent::parse("reader", &in_our_words(opencode), Path::new("reader.md")).unwrap();
+        assert_eq!((agent.read_only, agent.prompt.as_str()), (false, "mode: subagent"));
+        let cursor = "---\ndescription: Reads the books\nreadonly: true\n---\nRead.\n";
+        let agent = Agent::parse("reader", &in_our_words(cursor), Path::new("reader.md")).unwrap();
+        assert!(agent.read_only && translated(&agent).0.contains("\npermissions: read-only\n"));
+        for limit in ["tools:\n  write: false", "permission:\n  edit: deny", "permission: {bash: ask}"] {
+            let text = format!("---\ndescription: Reads\n{limit}\n---\nRead.\n");
+            assert!(foreign_limits(&text).is_some_and(|why| why.contains("opencode's terms")), "{limit}");
+        }
+        assert_eq!(foreign_limits("---\ndescription: Reads\ndisable: true\n---\nRead.\n"), Some("it is disabled"));
+        assert_eq!(foreign_limits("---\ndescription: Reads\ntools: Read, Grep\n---\nRead.\n"), None);
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct ImportPlace {
     pub(super) own: PathBuf,
     /// The file of servers.
     pub(super) servers: PathBuf,
+    /// The user's own file of servers, which counts in all folders.
+    pub(super) own_servers: PathBuf,
     /// The workspace.
     pub(super) workspace: PathBuf,
     /// The files of the workspace that runs have written text from outside to.
@@ -46,9 +48,15 @@ impl ImportPlace {
             documents: Some(workspace.join(".context")),
             own: workspace.join(".updraft"),
             servers: workspace.join(".updraft/mcp.json"),
+            own_servers: own_file(app),
             workspace: workspace.to_owned(),
             marked: marks.into_iter().map(|mark| mark.path).collect(),
         }
+    }
+
+    /// What the user's home has for this workspace alone.
+    pub(super) fn of_project(app: &AppFolders, home: &Path, workspace: &Path) -> Self {
+        Self { root: home.to_owned(), documents: None, marked: Vec::new(), ..Self::of_workspace(app, workspace) }
     }
 
     pub(super) fn of_user(app: &AppFolders, home: &Path, workspace: &Path) -> Self {
@@ -58,6 +66,7 @@ impl ImportPlace {
             documents: None,
             own: app.config.clone(),
             servers: own_file(app),
+            own_servers: own_file(app),
             workspace: workspace.to_owned(),
             marked: Vec::new(),
         }
@@ -78,19 +87,21 @@ impl ImportPlace {
 
     /// Why nothing can be written to a place: a link would lead elsewhere.
     fn obstacle(&self, to: &Path) -> Option<String> {
-        if self.scope == ImportScope::User {
-            return None;
-        }
-        let inside = to.strip_prefix(&self.root).ok()?;
-        let mut path = self.root.clone();
-        for part in inside.components().filter(|part| matches!(part, Component::Normal(_))) {
-            path.push(part);
-            if path.is_symlink() {
-                return Some(format!("`{}` is a link", path.display()));
-            }
-        }
-        None
+        if self.scope == ImportScope::User { None } else { link_on_the_way(&self.workspace, to) }
     }
+}
+
+/// Whether a link is on the way from a folder to a place inside of it, in words.
+pub(super) fn link_on_the_way(root: &Path, to: &Path) -> Option<String> {
+    let inside = to.strip_prefix(root).ok()?;
+    let mut path = root.to_owned();
+    for part in inside.components().filter(|part| matches!(part, Component::Normal(_))) {
+        path.push(part);
+        if path.is_symlink() {
+            return Some(format!("`{}` is a link", path.display()));
+        }
+    }
+    None
 }
 
 /// What was found so far.
@@ -105,6 +116,11 @@ pub(super) struct ImportCollector {
 impl ImportCollector {
     pub(super) fn new(place: ImportPlace) -> Self {
         Self { place, items: Vec::new(), tool: "", claimed: BTreeMap::new() }
+    }
+
+    /// Goes on with another place. What was claimed stays claimed.
+    pub(super) fn in_place(self, place: ImportPlace) -> Self {
+        Self { place, ..self }
     }
 
     /// From now on everything is this tool's.
@@ -170,7 +186,10 @@ impl ImportCollector {
         fate: Option<ImportFate>,
     ) -> &mut ImportItem {
         let entry = if kind == ImportKind::Server { name } else { "" };
-        let key = (to.clone(), entry.to_owned());
+        // A skill is its folder, whether it is copied or made from a rule.
+        let is_file_of_skill = kind == ImportKind::Skill && matches!(content, ImportContent::Text(_));
+        let claim = to.parent().filter(|_| is_file_of_skill).unwrap_or(&to).to_owned();
+        let key = (claim, entry.to_owned());
         let is_same = self.claimed.get(&key).map(|other| *other == content);
         let fate = match (fate, self.place.obstacle(&to), is_same) {
             (Some(fate), _, _) => fate,

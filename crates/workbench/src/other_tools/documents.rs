@@ -2,6 +2,7 @@
 
 use super::collector::ImportCollector;
 use super::{ImportFate, ImportKind, ImportScope};
+use crate::untrusted;
 
 /// What agents are told of all documents together.
 const MOST_TOLD: usize = 64 << 10;
@@ -23,7 +24,7 @@ pub(super) fn collect(found: &mut ImportCollector, path: &str, name: &str) {
         found.add(kind, name, &from, fate);
         return;
     }
-    let instructions = std::fs::read_to_string(root.join(READ)).unwrap_or_default();
+    let instructions = untrusted::read_text(&root.join(READ)).unwrap_or_default();
     let is_pointer = text.trim().trim_start_matches("@./").trim_start_matches('@') == READ;
     if text.trim().is_empty() || is_pointer || text.trim() == instructions.trim() {
         let why = if text.trim().is_empty() { "it is empty" } else { "it says the same as AGENTS.md" };

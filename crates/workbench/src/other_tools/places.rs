@@ -1,6 +1,6 @@
 //! Where other coding agents keep what people set up for them.
 
-use SourceKind::{Agents, Commands, Document, Rules, Servers, Settings, Skills};
+use SourceKind::{Agents, Commands, Document, ProjectServers, Rules, Servers, Settings, Skills};
 
 /// One place.
 pub(super) struct ToolPlace {
@@ -26,6 +26,8 @@ pub(super) enum SourceKind {
     Agents,
     /// A file that names MCP servers.
     Servers,
+    /// A file that names MCP servers for single folders.
+    ProjectServers,
     /// A file of settings; those in this list are taken over or looked at elsewhere.
     Settings(&'static [&'static str]),
 }
@@ -93,6 +95,9 @@ pub(super) const IN_WORKSPACE: &[ToolPlace] = &[
     of(WINDSURF, Document("windsurfrules.md"), ".windsurfrules"),
     of(WINDSURF, Rules, ".windsurf/rules"),
 ];
+
+/// In the user's home, for this workspace alone.
+pub(super) const OF_PROJECT: &[ToolPlace] = &[of(CLAUDE, ProjectServers, ".claude.json")];
 
 /// In the user's home.
 pub(super) const IN_HOME: &[ToolPlace] = &[

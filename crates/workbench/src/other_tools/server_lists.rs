@@ -11,29 +11,69 @@ use super::{ImportContent, ImportFate, ImportKind};
 use crate::servers::{ServerListFile, cut_off, format_of, is_list};
 
 pub(super) fn collect(found: &mut ImportCollector, path: &str) {
-    let (from, kind) = (found.place.root.join(path), ImportKind::Server);
-    let Some(text) = found.text(kind, &from) else { return };
-    let whole = match whole(&text, &from) {
-        Ok(whole) => whole,
-        Err(why) => {
-            found.leave_out(kind, path, &from, why);
-            return;
-        }
-    };
-    let whole = of_this_workspace(whole, &found.place.workspace);
+    let Some(mut whole) = read(found, path) else { return };
+    // Claude keeps servers for single folders, too.
+    if let Some(fields) = whole.as_object_mut() {
+        fields.remove("projects");
+    }
     if !names_servers(&whole) {
         return;
     }
+    collect_from(found, path, &whole, &[]);
+}
+
+/// The servers that Claude has for this workspace alone.
+pub(super) fn collect_of_project(found: &mut ImportCollector, path: &str) {
+    let known = found.items.len();
+    let read = read(found, path);
+    // A file that cannot be read is said where its servers for all folders are looked for.
+    found.items.truncate(known);
+    let Some(whole) = read else { return };
+    let project = &whole["projects"][found.place.workspace.display().to_string()];
+    if !project["mcpServers"].is_object() {
+        return;
+    }
+    let mut elsewhere: Vec<String> = whole["mcpServers"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+    if let Ok(own) = ServerListFile::read(&found.place.own_servers) {
+        let names = project["mcpServers"].as_object().into_iter().flat_map(Map::keys);
+        elsewhere.extend(names.filter(|name| own.has(name)).cloned());
+    }
+    let whole = json!({"mcpServers": project["mcpServers"], "disabledMcpServers": project["disabledMcpServers"]});
+    collect_from(found, path, &whole, &elsewhere);
+}
+
+/// The content of a file; `None` if there is none, or if it is left out.
+fn read(found: &mut ImportCollector, path: &str) -> Option<Value> {
+    let (from, kind) = (found.place.root.join(path), ImportKind::Server);
+    let text = found.text(kind, &from)?;
+    match whole(&text, &from) {
+        Ok(whole) => Some(whole),
+        Err(why) => {
+            found.leave_out(kind, path, &from, why);
+            None
+        }
+    }
+}
+
+/// Takes the servers of a file, except those whose names others have that count instead.
+fn collect_from(found: &mut ImportCollector, path: &str, whole: &Value, elsewhere: &[String]) {
+    let (from, kind) = (found.place.root.join(path), ImportKind::Server);
     let shown = from.display().to_string();
     let ServerFile { servers, faults, left } = read_theirs(&whole.to_string(), ConfigFormat::Json, &shown);
     for fault in faults {
-        found.leave_out(kind, fault.server.as_deref().unwrap_or(path), &from, fault.what);
+        let field = fault.field.map(|field| format!("`{field}`: ")).unwrap_or_default();
+        found.leave_out(kind, fault.server.as_deref().unwrap_or(path), &from, format!("{field}{}", fault.what));
     }
     let is_used = found.place.documents.is_some() && is_list(path);
     for (name, server) in servers {
         if is_used {
             let fate = ImportFate::Used("it is used where it is named, once the workspace is trusted".to_owned());
             found.add(kind, &name, &from, fate);
+            continue;
+        }
+        if elsewhere.contains(&name) {
+            let why = "a server of this name for all folders counts instead; rename one of them";
+            found.leave_out(kind, &name, &from, why);
             continue;
         }
         let fields = left.iter().filter(|(of, _)| *of == name).flat_map(|(_, fields)| fields.clone()).collect();
@@ -105,20 +145,6 @@ fn names_servers(whole: &Value) -> bool {
     let has_entries = |value: &Value| value.as_object().is_some_and(|table| table.values().any(Value::is_object));
     let is_named = ["mcpServers", "mcp_servers", "servers"].iter().any(|name| is_table(&whole[*name]));
     whole.is_array() || is_named || has_entries(&whole["mcp"])
-}
-
-/// Claude keeps servers for each project, too: those of this workspace count, others are for other folders.
-fn of_this_workspace(mut whole: Value, workspace: &Path) -> Value {
-    let project = whole["projects"][workspace.display().to_string()]["mcpServers"].as_object().cloned();
-    if let Some(fields) = whole.as_object_mut()
-        && fields.remove("projects").is_some()
-    {
-        let servers = fields.entry("mcpServers").or_insert_with(|| Value::Object(Map::new()));
-        if let (Some(servers), Some(project)) = (servers.as_object_mut(), project) {
-            servers.extend(project);
-        }
-    }
-    whole
 }
 
 /// Goose calls servers extensions, and has some built in.

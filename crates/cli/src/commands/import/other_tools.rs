@@ -32,13 +32,14 @@ pub(super) fn import(app: &AppFolders, args: &ImportArgs) -> CliResult {
     let is_new = plan.news().next().is_some();
     let asks = is_new && !flags.dry_run && !flags.yes;
     if flags.json {
-        if flags.yes && is_new {
-            plan.carry_out(app)?;
-        }
+        let trust_ended = flags.yes && is_new && plan.carry_out(app)?;
         for item in &plan.items {
             out::json(&as_json(item, flags.yes));
         }
-        return if asks { Err(needs_person()) } else { Ok(CliExitCode::Done) };
+        if flags.yes && is_new {
+            out::json(&json!({"trust_ended": trust_ended, "unset_variables": unset(&plan)}));
+        }
+        return if asks { Err(unasked()) } else { Ok(exit_code(&plan)) };
     }
     show(&plan, &workspace, flags.diff);
     if !is_new || flags.dry_run {
@@ -53,8 +54,19 @@ pub(super) fn import(app: &AppFolders, args: &ImportArgs) -> CliResult {
         return Ok(CliExitCode::Failed);
     }
     let was_trusted = plan.carry_out(app)?;
-    conclude(&plan, was_trusted);
-    Ok(CliExitCode::Done)
+    conclude(&plan, &workspace, was_trusted);
+    Ok(exit_code(&plan))
+}
+
+/// Whether everything was written.
+fn exit_code(plan: &ImportPlan) -> CliExitCode {
+    let has_failed = plan.items.iter().any(|item| matches!(item.fate, ImportFate::Failed(_)));
+    if has_failed { CliExitCode::Failed } else { CliExitCode::Done }
+}
+
+fn unasked() -> CliError {
+    CliError::new(CliExitCode::NeedsPerson, "nothing was written, because `--json` does not ask")
+        .hint("look at the list, then `updraft import --yes --json`")
 }
 
 fn needs_person() -> CliError {
@@ -96,6 +108,7 @@ fn show(plan: &ImportPlan, workspace: &Path, is_whole: bool) {
             ImportFate::Present(to) => ("there   ".to_owned(), format!(" is {} already", shown(to, workspace))),
             ImportFate::Used(how) => ("used    ".to_owned(), format!(": {how}")),
             ImportFate::LeftOut(why) => (paint.yellow("left out"), format!(": {why}")),
+            ImportFate::Failed(why) => (paint.red("failed  "), format!(": {why}")),
         };
         out::line(&format!("  {mark}  {}  {}", item.kind.word(), out::on_one_line(&format!("{name}{rest}"))));
         for remark in &item.remarks {
@@ -140,12 +153,30 @@ fn preview(content: &ImportContent, is_whole: bool, paint: Paint) {
 }
 
 /// Says what was done, and what is next.
-fn conclude(plan: &ImportPlan, was_trusted: bool) {
+fn conclude(plan: &ImportPlan, workspace: &Path, was_trusted: bool) {
+    for item in &plan.items {
+        if let ImportFate::Failed(why) = &item.fate {
+            let name = format!("{} {}", item.kind.word(), shown(&item.from, workspace));
+            out::note(&format!("not imported: {}", out::on_one_line(&format!("{name}: {why}"))));
+        }
+    }
     out::note(&format!("imported {}", plan.news().count()));
-    if plan.news().any(|item| item.scope == ImportScope::Workspace) {
+    let is_in_workspace = plan.news().any(|item| item.scope == ImportScope::Workspace);
+    if is_in_workspace || was_trusted {
         let lost = if was_trusted { "the folder is not trusted any more: " } else { "" };
         out::note(&format!("  hint: {lost}look at the files, then `updraft trust` puts them into effect"));
     }
+    let unset = unset(plan);
+    if !unset.is_empty() {
+        out::note(&format!("  hint: these variables must be set: {}", unset.join(", ")));
+    }
+    if plan.news().any(|item| item.kind == ImportKind::Server) {
+        out::note("  hint: `updraft mcp check` tests the servers");
+    }
+}
+
+/// The variables that imported servers need and that are not set.
+fn unset(plan: &ImportPlan) -> Vec<String> {
     let mut unset = Vec::new();
     for item in plan.news() {
         if let ImportFate::New { content: ImportContent::Server(server), .. } = &item.fate {
@@ -154,12 +185,7 @@ fn conclude(plan: &ImportPlan, was_trusted: bool) {
     }
     unset.sort();
     unset.dedup();
-    if !unset.is_empty() {
-        out::note(&format!("  hint: these variables must be set: {}", unset.join(", ")));
-    }
-    if plan.news().any(|item| item.kind == ImportKind::Server) {
-        out::note("  hint: `updraft mcp check` tests the servers");
-    }
+    unset
 }
 
 fn as_json(item: &ImportItem, is_done: bool) -> Value {
@@ -182,6 +208,10 @@ fn as_json(item: &ImportItem, is_done: bool) -> Value {
         }
         ImportFate::LeftOut(why) => {
             value["status"] = "left_out".into();
+            value["why"] = why.as_str().into();
+        }
+        ImportFate::Failed(why) => {
+            value["status"] = "failed".into();
             value["why"] = why.as_str().into();
         }
     }
