@@ -59,12 +59,11 @@ fn add_servers<'a>(file: &Path, workspace: &Path, entries: impl Iterator<Item = 
     let mut list: Option<ServerListFile> = None;
     for item in entries {
         let ImportFate::New { content: ImportContent::Server(server), .. } = &item.fate else { continue };
-        let list = match &mut list {
-            Some(list) => list,
-            None => {
-                make_folder(item.scope, workspace, file)?;
-                list.insert(ServerListFile::read(file)?)
-            }
+        let list = if let Some(list) = &mut list {
+            list
+        } else {
+            make_folder(item.scope, workspace, file)?;
+            list.insert(ServerListFile::read(file)?)
         };
         list.insert(&item.name, server);
     }
