@@ -29,7 +29,7 @@ impl Workbench {
             model,
             same_model: true,
             workspace: self.folder.display().to_string(),
-            workspace_trusted: self.settings.trust_state.is_trusted(),
+            workspace_trusted: self.settings.is_still_trusted(&self.folders, &self.folder),
             context: handle.run().settings().context,
             sandbox: level,
             grants: Some(confinement::grants(&self.settings, &self.flags.confine)),

@@ -48,7 +48,7 @@ pub struct RecipeOrder {
 /// All recipes by name. If a name occurs twice, the workspace's recipe counts.
 pub fn all(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Vec<FoundRecipe> {
     let mut places = vec![folders.config.join("recipes")];
-    if settings.trust_state.is_trusted() {
+    if settings.is_still_trusted(folders, workspace) {
         places.push(workspace.join(RECIPE_FOLDER));
     }
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
@@ -93,7 +93,7 @@ pub fn find(
             names => format!("known are {}; or give the path of a file", names.join(", ")),
         };
         let fault = Fault::usage(format!("there is no recipe `{name}`")).hint(hint);
-        let is_ignored = workspace.join(RECIPE_FOLDER).is_dir() && !settings.trust_state.is_trusted();
+        let is_ignored = workspace.join(RECIPE_FOLDER).is_dir() && !settings.is_still_trusted(folders, workspace);
         let why = "this folder's own recipes count once you trust it: `updraft trust`";
         return Err(if is_ignored { fault.hint(why) } else { fault });
     };

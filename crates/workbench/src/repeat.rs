@@ -186,7 +186,7 @@ impl Workbench {
         if *spec != step.result.spec {
             return Ok(Some("the step has changed".to_owned()));
         }
-        if finished.run.settings().workspace_trusted != self.settings.trust_state.is_trusted() {
+        if finished.run.settings().workspace_trusted != self.settings.is_still_trusted(&self.folders, &self.folder) {
             return Ok(Some("the trust in the workspace has changed".to_owned()));
         }
         let (agents, prompts) = self.agents_and_prompts()?;

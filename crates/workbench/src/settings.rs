@@ -94,6 +94,11 @@ impl WorkspaceSettings {
         Ok(Self { effective: meant, trust_state: standing, ignored, given_servers: flags.servers.clone() })
     }
 
+    /// Whether the workspace is trusted and the trust was not ended since these settings were read. (What was read then stays in use.)
+    pub(crate) fn is_still_trusted(&self, folders: &AppFolders, workspace: &Path) -> bool {
+        self.trust_state.is_trusted() && TrustedWorkspaces::load(folders).has(workspace)
+    }
+
     /// A one-line message about what is ignored in the workspace.
     pub fn notice(&self) -> Option<String> {
         let mut left = self.ignored.clone();

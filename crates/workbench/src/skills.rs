@@ -16,7 +16,7 @@ pub const SKILL_FOLDERS: [&str; 3] = [".updraft/skills", ".agents/skills", ".cla
 /// workspace's count only if it is trusted and no run has written text from outside to them.
 pub fn of(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Vec<FoundSkill> {
     let mut all = vec![folders.config.join("skills")];
-    if settings.trust_state.is_trusted() {
+    if settings.is_still_trusted(folders, workspace) {
         all.extend(SKILL_FOLDERS.iter().map(|folder| workspace.join(folder)));
     }
     let mut found = find_skills(&all);

@@ -157,7 +157,7 @@ impl Workbench {
         RememberedRules::renew(&mut rules.rules, &self.folders, &self.folder);
         model.clone_into(&mut rules.model);
         rules.workspace = self.folder.display().to_string();
-        rules.workspace_trusted = self.settings.trust_state.is_trusted();
+        rules.workspace_trusted = self.settings.is_still_trusted(&self.folders, &self.folder);
         rules.approvals = self.approvals();
         rules.sandbox = level;
         rules.grants = Some(confinement::grants(&self.settings, &self.flags.confine));

@@ -329,7 +329,8 @@ impl Workbench {
         let mut meant = self.settings.effective.rules();
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut meant);
         let rules = Rules { allow: Vec::new(), ..meant.rules };
-        Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.trust_state.is_trusted() }
+        let distrusts = !self.settings.is_still_trusted(&self.folders, &self.folder);
+        Input::Tighten { rules, deny: meant.deny, distrusts }
     }
 
     /// Prepares agents, sandbox level, tools and servers for many runs, resolves the model's name, and reports the

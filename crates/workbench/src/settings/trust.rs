@@ -78,9 +78,14 @@ impl TrustedWorkspaces {
         Self { file, settings: app.settings(), folders }
     }
 
+    /// Whether a workspace was trusted, and nobody has ended that.
+    pub(crate) fn has(&self, workspace: &Path) -> bool {
+        self.folders.contains_key(&workspace.display().to_string())
+    }
+
     /// Whether a workspace is trusted. If it never was, only the files are listed that messages mention.
     pub fn trust_state(&self, workspace: &Path) -> TrustState {
-        if !self.folders.contains_key(&workspace.display().to_string()) {
+        if !self.has(workspace) {
             let folders = self.folders_of_tools(workspace).into_iter().chain(SKILL_FOLDERS.map(PathBuf::from));
             let folders = folders.filter(|folder| workspace.join(folder).is_dir());
             let lists = servers::of_workspace(workspace).0.into_iter().filter_map(|source| source.file);

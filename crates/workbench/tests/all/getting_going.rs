@@ -7,9 +7,10 @@ use updraft_journal::{Batch, Journal, parse_export};
 use updraft_run::{ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, Timestamp};
 use updraft_sandbox::Network;
 use updraft_workbench::service::{RunListQuery, RunRequest};
+use updraft_workbench::settings::TrustedWorkspaces;
 use updraft_workbench::{
     AppFolders, Confine, Flags, Fork, Kind, NewGoal, Notice, ResumeOutcome, RunCallbacks, StoredRun, UpdraftService,
-    Workbench, journal,
+    Workbench, journal, skills,
 };
 
 /// A folder to work in, and one for what Updraft keeps.
@@ -94,6 +95,28 @@ async fn a_run_begins_with_what_was_said_and_people_are_told_by_values() {
     assert_eq!(settings.grants.as_ref().unwrap().flags.level, Some(Level::None));
     let model = Notice::Model { name: "builtin".into(), why: None };
     assert_eq!(*room.told.lock().unwrap(), [model, Notice::Unconfined]);
+}
+
+#[tokio::test]
+async fn trust_that_was_ended_counts_no_more_where_the_workbench_stays_open() {
+    let room = Room::new();
+    let skill = "---\nname: weigh\ndescription: How to weigh.\n---\nUse scales.\n";
+    std::fs::create_dir_all(room.folder.join(".updraft/skills/weigh")).unwrap();
+    std::fs::write(room.folder.join(".updraft/skills/weigh/SKILL.md"), skill).unwrap();
+    let trusted = TrustedWorkspaces::load(&room.folders);
+    trusted.add(&room.folder, &trusted.what_counts(&room.folder)).unwrap();
+    let bench = room.open(flags());
+    let journal = bench.journal().unwrap();
+    let skills = || skills::of(&room.folders, &room.folder, &bench.settings).len();
+    let before = room.start(&bench, RunMode::Plan).await;
+    assert_eq!((stored(journal, &before).settings().workspace_trusted, skills()), (true, 1));
+    assert!(trusted.remove(&room.folder).unwrap());
+    let after = room.start(&bench, RunMode::Plan).await;
+    assert_eq!((stored(journal, &after).settings().workspace_trusted, skills()), (false, 0));
+    let copy = imported(journal, &before).await;
+    let Ok(ResumeOutcome::Here(handle)) = bench.adopt(&copy, Vec::new()).await else { panic!("nobody else has it") };
+    Box::pin(handle.drive()).await.unwrap();
+    assert!(!stored(journal, &copy).settings().workspace_trusted);
 }
 
 #[tokio::test]
