@@ -59,7 +59,7 @@ pub(super) async fn start(
         is_shared: flags.shared,
         labels: flags.labels.iter().map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()).collect(),
         machine,
-        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        host: host(),
         process: random(8)?,
         takes_over: flags.take_over,
         blobs: flags.blobs.as_deref().map(open_blobs).transpose()?,
@@ -207,6 +207,18 @@ fn machine(folders: &AppFolders) -> Result<String, CliError> {
             Ok(made)
         }
     }
+}
+
+/// The name of this machine, for people.
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The same on Windows. Untested.
+#[cfg(not(unix))]
+fn host() -> String {
+    folders::set("COMPUTERNAME").unwrap_or_default()
 }
 
 fn random(bytes: usize) -> Result<String, CliError> {
