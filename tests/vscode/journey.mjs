@@ -3,7 +3,9 @@
 // The editor takes longest to start, so the tests share it, and each goes on where the last one ended.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs/promises';
 import http from 'node:http';
+import path from 'node:path';
 import { after, before, test as journey } from 'node:test';
 
 import { SCENARIOS } from '../page/model.mjs';
@@ -35,7 +37,8 @@ SCENARIOS.poem = {
     'Say what is new': ['Two lines are new.'],
   },
 };
-SCENARIOS.mill = {
+// A question, a call that has to be allowed, and an answer.
+const mill = (question) => ({
   plans: [[
     step('look', 'retriever', 'Look at the mill'),
     step('colour', 'clarification', 'Ask for the colour', { reads: ['look'] }),
@@ -45,13 +48,16 @@ SCENARIOS.mill = {
   steps: {
     'Look at the mill': ['It has no colour.'],
     'Ask for the colour': [
-      { calls: [['ask_user', { question: 'Which colour should the mill have?', options: ['red', 'white'] }]] },
+      { calls: [['ask_user', { question, options: ['red', 'white'] }]] },
       (results) => `The person said: ${results.at(-1)}`,
     ],
     'Paint the mill': [{ calls: [['write_file', { path: 'made.txt', content: 'a white mill\n' }]] }, 'It is painted.'],
     'Say how it looks': ['The mill is white.'],
   },
-};
+});
+// Notifications of VS Code stay for a while after somebody has answered elsewhere, so the questions differ.
+SCENARIOS.mill = mill('Which colour should the mill have?');
+SCENARIOS.again = mill('Which colour should it have now?');
 
 let world;
 let bridge;
@@ -270,7 +276,7 @@ test('one run is seen and steered from a terminal, the page, the editor and an M
   assert.match((await client.call('task_status', { run: data.run })).text, /Which colour should the mill have/);
   await world.shoot('9-four-faces');
   terminal.types('white\r');
-  await toast(question).waitFor({ state: 'detached' });
+  await row(question).waitFor({ state: 'detached' });
 
   // It wants to write. The editor allows it, and the others see that.
   await page.getByRole('button', { name: 'Allow', exact: true }).waitFor();
@@ -295,6 +301,26 @@ test('one run is seen and steered from a terminal, the page, the editor and an M
   const { stdout } = await world.updraft('show', data.run, '--prompts');
   assert.match(stdout, /It stands by the sea/);
   await Promise.all([client.stop(), page.close(), terminal.stop()]);
+});
+
+test('a run that somebody has begun in a terminal is answered elsewhere, and the terminal follows it', async () => {
+  const { address, token } = await world.server();
+  const client = await McpClient.connect(process.env.MCP_PACKAGES, address, token);
+  await fs.rm(path.join(world.work, 'made.txt'));
+  world.model.use('again');
+  const words = ['run', '--model', 'openai-compatible/again', 'Paint the mill once more'];
+  const terminal = Terminal.start(UPDRAFT, words, { env: world.environment, cwd: world.work });
+  const question = 'Which colour should it have now?';
+  await Promise.all([toast(question).waitFor(), terminal.shows(question)]);
+  const { runs } = await world.api('GET', '/runs?words=once+more');
+  await press(question, 'white');
+  await terminal.shows('answered elsewhere');
+  await toast('write_file').waitFor();
+  await client.call('approve', { run: runs[0].id, allow: true });
+  await terminal.shows('The mill is white.');
+  assert.deepEqual(await terminal.ended, [0, null]);
+  await row('Paint the mill once more').filter({ hasText: 'done' }).waitFor();
+  await Promise.all([client.stop(), terminal.stop()]);
 });
 
 test('where the editor has an agent panel, work goes there', async () => {

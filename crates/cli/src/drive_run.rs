@@ -1,6 +1,7 @@
 //! Drives a run until it rests, asks the user what it needs, and reports how it ended.
 
 mod asking;
+mod elsewhere;
 
 use updraft_engine::{DriveResult, Engine, RunHandle, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
@@ -13,6 +14,7 @@ use crate::out::{self, Paint};
 use crate::signals::Signals;
 use crate::view::{self, RunDisplay, RunEnding};
 use asking::{RestOutcome, RunQuestions};
+use elsewhere::NextDriver;
 
 /// How driving a run ended.
 pub(crate) enum DriveOutcome {
@@ -75,9 +77,16 @@ pub(crate) async fn drive_until_plan(
         let said = Box::pin(questions.ask_at_rest(&rested, engine.journal(), signals)).await;
         match said {
             RestOutcome::GoesOn(inputs) => {
-                handle = engine.open(&id).await.inspect_err(|_| questions.close())?;
-                for input in inputs {
-                    handle.send(input);
+                let rested = (&id, rested.run);
+                let reopened = elsewhere::reopen(engine, rested, inputs, &mut questions, face, signals);
+                let reopened = Box::pin(reopened).await;
+                match reopened.inspect_err(|_| questions.close())? {
+                    NextDriver::Here(opened) => handle = opened,
+                    NextDriver::Other(code) => {
+                        questions.close();
+                        face.settle();
+                        return Ok(DriveOutcome::Ended(code));
+                    }
                 }
             }
             RestOutcome::LeftOpen => {

@@ -44,11 +44,55 @@ pub(crate) fn ask_line(prompt: &str) -> Option<String> {
         return console.ask(prompt);
     }
     draw(prompt);
+    if !is_typed() {
+        draw("\n");
+        return None;
+    }
     let mut line = String::new();
     match std::io::stdin().read_line(&mut line) {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(line),
     }
+}
+
+/// Whether nobody waits any more for the line that is asked for.
+static IS_WITHDRAWN: AtomicBool = AtomicBool::new(false);
+
+/// Takes back what is asked for line by line, as long as it lives: [`ask_line`] returns nothing.
+pub(crate) struct WithdrawnLine(());
+
+impl WithdrawnLine {
+    pub(crate) fn begin() -> Self {
+        IS_WITHDRAWN.store(true, Ordering::SeqCst);
+        Self(())
+    }
+}
+
+impl Drop for WithdrawnLine {
+    fn drop(&mut self) {
+        IS_WITHDRAWN.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Waits until a line was typed, or the input has ended; false if nobody waits for it any more. A terminal gives one line at a time, so
+/// none waits in our buffer.
+#[cfg(unix)]
+fn is_typed() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let (stdin, wait) = (std::io::stdin(), Timespec { tv_sec: 0, tv_nsec: 100_000_000 });
+    while !IS_WITHDRAWN.load(Ordering::SeqCst) {
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => return true,
+        }
+    }
+    false
+}
+
+/// Elsewhere a line that is read cannot be taken back. Untested.
+#[cfg(not(unix))]
+fn is_typed() -> bool {
+    true
 }
 
 /// Standard output that remembers its first write error.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use updraft_engine::{DriveResult, RunSender};
 use updraft_journal::Journal;
-use updraft_run::{Input, Run, RunId};
+use updraft_run::{Input, RunId};
 
 use crate::console::{Console, ConsoleLink, ConsoleRequest};
 use crate::folders::AppFolders;
@@ -109,7 +109,7 @@ impl<'a> RunQuestions<'a> {
         let waiting = PersonQuestion::all(run);
         let is_simple = waiting.len() == 1 && !self.queue.has_asked();
         if self.face.console.is_none() && (is_simple || !self.face.asks_in_place()) {
-            return self.ask_plainly(run, signals).await;
+            return self.ask_plainly(rested, journal, signals).await;
         }
         self.queue.keep_open(|at| run.open().contains_key(at), self.console().as_ref());
         for question in waiting {
@@ -120,7 +120,7 @@ impl<'a> RunQuestions<'a> {
             return RestOutcome::LeftOpen;
         }
         if !self.open(run.settings().workspace.as_ref()) {
-            return self.ask_plainly(run, signals).await;
+            return self.ask_plainly(rested, journal, signals).await;
         }
         loop {
             let console = self.console();
@@ -173,6 +173,12 @@ impl<'a> RunQuestions<'a> {
         }
     }
 
+    /// Asks nothing more for now: another process goes on with the run.
+    pub(super) fn withdraw(&mut self) {
+        let console = self.console();
+        self.queue.keep_open(|_| false, console.as_ref());
+    }
+
     /// Adds a question to those that are asked. Without other steps at work, the run comes to rest, and is asked about then.
     async fn take_question(&mut self, id: &RunId, sender: &RunSender, question: PersonQuestion, is_last: bool) {
         let face = self.face;
@@ -223,16 +229,32 @@ impl<'a> RunQuestions<'a> {
         }
     }
 
-    /// Asks line by line: nothing else goes on.
-    async fn ask_plainly(&mut self, run: &Run, signals: &mut Signals) -> RestOutcome {
+    /// Asks line by line: nothing else goes on, unless somebody answers elsewhere.
+    async fn ask_plainly(&mut self, rested: &DriveResult, journal: &Journal, signals: &mut Signals) -> RestOutcome {
+        let DriveResult { id, run, .. } = rested;
         self.close_console();
         self.face.make_way();
         for question in PersonQuestion::all(run) {
             self.queue.leave_out(question.at);
         }
         let asked = run.clone();
+        let mut asking = tokio::task::spawn_blocking(move || ask(&asked));
         let said = tokio::select! {
-            said = tokio::task::spawn_blocking(move || ask(&asked)) => said.unwrap_or(AskResult::Nothing),
+            said = &mut asking => said.unwrap_or(AskResult::Nothing),
+            () = news_of(journal, id, run.events()) => {
+                let withdrawn = out::WithdrawnLine::begin();
+                // What was being typed counts if it was sent before this was known.
+                let said = asking.await.unwrap_or(AskResult::Nothing);
+                drop(withdrawn);
+                if matches!(said, AskResult::Nothing) {
+                    let mail = journal.inbox(id).unwrap_or_default();
+                    if mail.is_empty() || mail.iter().any(|sent| !matches!(sent.input, Input::Tell { .. })) {
+                        out::note("answered elsewhere");
+                    }
+                    return RestOutcome::GoesOn(Vec::new());
+                }
+                said
+            }
             _ = signals.first() => {
                 out::note("");
                 return RestOutcome::Stopped;
