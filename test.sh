@@ -302,8 +302,8 @@ packages_of_vscode() { python3 tests/vscode/prepare.py; }
 
 # The extension: its types and own tests, then a real VS Code with a run in it, driven by a browser and by `updraft bridge`.
 check_vscode() {
-    if ! packages_of_vscode >/dev/null || ! packages_of_page >/dev/null; then
-        skip "the extension in VS Code: could not install tests/vscode/package.json or what editors/vscode is built with"
+    if ! packages_of_vscode >/dev/null || ! packages_of_page >/dev/null || ! clients_of_npm >/dev/null; then
+        skip "the extension in VS Code: could not install tests/vscode/package.json, an MCP client or what editors/vscode is built with"
         return
     fi
     python3 tests/vscode/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
