@@ -59,7 +59,7 @@ fn tell(ImportReport { id, next, notes }: &ImportReport) {
             "the run is not finished\n  hint: `updraft resume {id} --workspace DIR --mode workspace` continues it"
         )),
         ImportNext::Resume { model } => {
-            out::note(&format!("the run is not finished\n  hint: `updraft resume {id}` continues it with {model}"))
+            out::note(&format!("the run is not finished\n  hint: `updraft resume {id}` continues it with {model}"));
         }
     }
     out::line(id.as_str());
