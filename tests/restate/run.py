@@ -106,7 +106,7 @@ def check_end_to_end(worker):
             worker.tell(run, given)
             raise AssertionError(f"{given} was accepted")
         except OSError as refused:
-            assert getattr(refused, "code", None) == 403, refused
+            assert getattr(refused, "code", None) == 422, refused
     code, said = worker.updraft_says("resume", run)
     assert code != 0 and "is kept by Restate" in said, (code, said)
     worker.tell(run, {"cancel": {"by": "ann"}})

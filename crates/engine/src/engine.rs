@@ -285,11 +285,11 @@ impl Engine {
         home: Option<HomeAttachment>,
     ) -> Result<RunHandle, Error> {
         let waiting = self.0.journal.inbox(&id)?;
-        queued.extend(
-            waiting
-                .into_iter()
-                .map(|pending| QueuedInput { row: Some(pending.id), ..QueuedInput::from(pending.input) }),
-        );
+        queued.extend(waiting.into_iter().map(|pending| QueuedInput {
+            row: Some(pending.id),
+            sent: pending.at,
+            ..QueuedInput::from(pending.input)
+        }));
         let kit = self.0.kit_of(&id, &run)?;
         let context = match run.settings().context {
             Some(hash) => self.0.context_at(&id, hash)?,
@@ -470,7 +470,13 @@ impl EngineInner {
         for waiting in pending {
             if !delivered.contains_key(&waiting.id)
                 && let Some(send) = driven.get(&waiting.run)
-                && send.try_send(QueuedInput { row: Some(waiting.id), ..QueuedInput::from(waiting.input) }).is_err()
+                && send
+                    .try_send(QueuedInput {
+                        row: Some(waiting.id),
+                        sent: waiting.at,
+                        ..QueuedInput::from(waiting.input)
+                    })
+                    .is_err()
             {
                 continue;
             }

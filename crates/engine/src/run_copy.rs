@@ -68,11 +68,12 @@ impl RunCopy {
             ..RunHeader::new(id.clone(), run.goal().text.clone(), created)
         };
         let batch = Batch { blobs, status: Some(status_of(&run)), ..Batch::of(records) };
-        let lease = journal.create(head, batch).await?;
-        note_had(journal, id).await?;
+        // A copy without this note would be continued here.
         if !run.is_over() {
             note_home(journal, id, place.to_owned()).await?;
         }
+        let lease = journal.create(head, batch).await?;
+        note_had(journal, id).await?;
         Ok(Self { id: id.clone(), lease, run, records: known })
     }
 

@@ -246,7 +246,8 @@ impl RunProjector {
             let Some(log) = self.others.get(&worker).map(|other| other.log.clone()) else { continue };
             let to = match self.pass_on(&log, &run, input).await {
                 Ok(records) => Some(records),
-                Err(CallFault::Refused { why, .. }) => {
+                // Other statuses come from nodes and proxies, and pass.
+                Err(CallFault::Refused { status: 400 | 422, why }) => {
                     tracing::warn!(%run, why, "the worker of the run refused an input");
                     Some(copy.records())
                 }

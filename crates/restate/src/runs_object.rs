@@ -104,10 +104,10 @@ pub(crate) fn advance(request: &AdvanceRequest, folded: FoldedRun) -> Result<(Lo
 pub(crate) fn tell(request: TellRequest, folded: FoldedRun) -> Result<(LogEntry, FoldedRun), HandlerFault> {
     if !may_come_from_anywhere(&request.input) {
         let why = "this input can come only from the process that performs the run's effects".to_owned();
-        return Err(HandlerFault::Refused(403, why));
+        return Err(HandlerFault::Refused(422, why));
     }
     if folded.head.records == 0 {
-        return Err(HandlerFault::Refused(404, "there is no such run".to_owned()));
+        return Err(HandlerFault::Refused(422, "there is no such run".to_owned()));
     }
     let record = Record { at: request.at, input: request.input, events: Vec::new() };
     decide(vec![record], folded, true)
@@ -264,6 +264,6 @@ mod tests {
     fn only_the_worker_says_what_became_of_effects() {
         let (_, folded) = adopted();
         let refused = tell(TellRequest { at: Timestamp(5), input: Input::Import }, folded).unwrap_err();
-        assert!(matches!(refused, HandlerFault::Refused(403, _)), "{refused:?}");
+        assert!(matches!(refused, HandlerFault::Refused(422, _)), "{refused:?}");
     }
 }

@@ -51,7 +51,8 @@ impl RunDriver {
         if group.is_empty() {
             return Ok(());
         }
-        let key = group.iter().find_map(|mail| mail.row).map(|row| format!("inbox-{row}"));
+        // Each journal counts from 1, and the run may have been driven with another one before.
+        let key = group.iter().find_map(|mail| mail.row.map(|row| format!("inbox-{row}-{}", mail.sent.0)));
         let (epoch, known) = (place.epoch, place.records);
         let (mut inputs, mut waiting) = (Vec::new(), Vec::new());
         for mail in group {

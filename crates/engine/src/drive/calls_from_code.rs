@@ -105,7 +105,7 @@ impl RunDriver {
             CallRequestKind::Consultation(wanted) => self.consultation(under, *wanted),
             CallRequestKind::Note(handle) => Input::Noted { id: under, handle },
         };
-        Some(QueuedInput { input, row: None, reply_to: Some(heard) })
+        Some(QueuedInput { reply_to: Some(heard), ..QueuedInput::from(input) })
     }
 
     /// A question to a model, as a call that names the model. The user has allowed this for the one who asks.

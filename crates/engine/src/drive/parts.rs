@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use updraft_journal::{Blob, Lease, Status};
-use updraft_run::{EffectAddress, Input, Reply, Run, RunId, StepId};
+use updraft_run::{EffectAddress, Input, Reply, Run, RunId, StepId, Timestamp};
 
 use super::calls_from_code::{CallRequest, MOST_WISHES};
 use super::{KnownMarks, RunDriver, status_of};
@@ -26,13 +26,15 @@ const MOST_MAIL: usize = 1024;
 pub(crate) struct QueuedInput {
     pub(crate) input: Input,
     pub(crate) row: Option<i64>,
+    /// When it was sent, if it was in the inbox.
+    pub(crate) sent: Timestamp,
     /// The channel to the code that waits for the reply.
     pub(crate) reply_to: Option<oneshot::Sender<Reply>>,
 }
 
 impl From<Input> for QueuedInput {
     fn from(input: Input) -> Self {
-        Self { input, row: None, reply_to: None }
+        Self { input, row: None, sent: Timestamp::default(), reply_to: None }
     }
 }
 

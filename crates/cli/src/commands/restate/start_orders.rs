@@ -16,6 +16,7 @@ use super::read_token;
 use crate::args::WorkerStartArgs;
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
+use crate::journal;
 
 /// Starts runs that were ordered.
 pub(super) fn starter(runs: &LiveRuns) -> RunStarter {
@@ -61,8 +62,13 @@ pub(in crate::commands) async fn start_order(
         Some(id) => id.clone(),
         None => workspace_id(folders, args.workspace.as_deref())?,
     };
+    // With an id it is the same run if it has to be sent again.
+    let id = match &args.id {
+        Some(id) => id.clone(),
+        None => journal::new_id()?.to_string(),
+    };
     let request = StartRequest {
-        run: args.id.clone(),
+        run: Some(id.clone()),
         goal: args.goal.clone(),
         agent: args.agent.clone(),
         model: args.model.clone(),
@@ -77,9 +83,9 @@ pub(in crate::commands) async fn start_order(
             CliError::failed(why).hint("start one again: `updraft worker` in the folder of the workspace")
         }
         CallFault::Refused { why, .. } => CliError::usage(why),
-        other => {
-            CliError::failed(other.to_string()).hint("start Restate and a worker, and name Restate with --restate")
-        }
+        other => CliError::failed(other.to_string()).hint(format!(
+            "start Restate and a worker, and name Restate with --restate; it may have been accepted, so ask again with --id {id}"
+        )),
     })
 }
 
