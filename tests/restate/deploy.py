@@ -132,6 +132,7 @@ def check(deployment):
     for name, what in (("restate", "Restate 1.7"), ("cluster", "3 nodes"), ("workers", f"at http://{deployment.cables.address(1)}:9080"),
                        ("callback", f"signs with {key}"), ("clock", "agree")):
         assert found[name]["status"] == "ok" and what in found[name]["found"], found[name]
+    deployment.until("the worker's readiness", lambda: "\nready" in (deployment.folder / "worker-1.log").read_text())
     run = deployment.order()
     deployment.until("the end of a run", lambda: "Painted." in deployment.says("show", run))
     # Someone who has no key pretends to be Restate.
