@@ -81,7 +81,7 @@ pub(crate) async fn drive_until_plan(
                 let reopened = elsewhere::reopen(engine, rested, inputs, &mut questions, face, signals);
                 let reopened = Box::pin(reopened).await;
                 match reopened.inspect_err(|_| questions.close())? {
-                    NextDriver::Here(opened) => handle = opened,
+                    NextDriver::Here(opened) => handle = *opened,
                     NextDriver::Other(code) => {
                         questions.close();
                         face.settle();

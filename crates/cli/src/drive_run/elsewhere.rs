@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Who goes on with a run.
 pub(super) enum NextDriver {
     /// This process.
-    Here(RunHandle),
+    Here(Box<RunHandle>),
     /// Another one; the user does not want to follow it any longer.
     Other(CliExitCode),
 }
@@ -40,7 +40,7 @@ pub(super) async fn reopen(
                 for input in inputs {
                     handle.send(input);
                 }
-                return Ok(NextDriver::Here(handle));
+                return Ok(NextDriver::Here(Box::new(handle)));
             }
             Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {
                 for input in inputs.drain(..) {
