@@ -1,9 +1,11 @@
 //! The user's hooks: those before calls stand with the guardrails, those after calls with the tools, and the others watch runs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use updraft_engine::{Delta, RunWatcher, waiting_for};
 use updraft_run::{Effect, EffectAddress, Event, Record, Run, RunId};
@@ -42,6 +44,8 @@ pub(crate) struct HookWatcher {
     pub(crate) workspace: PathBuf,
     /// The hooks that have been called and have not ended.
     pub(crate) under_way: TaskTracker,
+    /// The last of them for each run that is not over: those of one run are called one after the other.
+    pub(crate) last: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
     /// Is told about those that failed.
     pub(crate) tell: Tell,
 }
@@ -62,7 +66,13 @@ impl HookWatcher {
         about["run"] = json!(id);
         about["workspace"] = json!(self.workspace.display().to_string());
         let (workspace, tell) = (self.workspace.clone(), Arc::clone(&self.tell));
-        self.under_way.spawn(async move {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.remove(id);
+        let called = self.under_way.spawn(async move {
+            if let Some(before) = before {
+                // However it has ended.
+                let _ = before.await;
+            }
             for hook in hooks {
                 let failed = match Box::pin(hook.call(&about, &workspace)).await {
                     Ok(HookAnswer::Pass) => continue,
@@ -74,6 +84,9 @@ impl HookWatcher {
                 tell(Notice::Hook { hook: hook.name, why: failed });
             }
         });
+        if event != HookEvent::RunEnded {
+            last.insert(id.clone(), called);
+        }
     }
 }
 

@@ -300,7 +300,8 @@ impl Workbench {
             return inner;
         }
         let (workspace, tell) = (self.folder.clone(), Arc::clone(&self.attendance.tell));
-        Arc::new(HookWatcher { inner, hooks, workspace, under_way: self.hooks_under_way.clone(), tell })
+        let (under_way, last) = (self.hooks_under_way.clone(), Mutex::default());
+        Arc::new(HookWatcher { inner, hooks, workspace, under_way, last, tell })
     }
 
     /// The engine with all tools.
