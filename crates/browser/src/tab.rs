@@ -10,6 +10,9 @@ use crate::error::Error;
 use crate::event::PageDialog;
 use crate::reference::References;
 
+/// How long the browser may take to begin with a page that another one has asked for.
+const BEGIN: Duration = Duration::from_secs(1);
+
 /// Resolves once the page has drawn what an action changed. The second arm is for pages that draw nothing.
 const DRAWN: &str =
     "new Promise(done => { requestAnimationFrame(() => requestAnimationFrame(done)); setTimeout(done, 200) })";
@@ -33,6 +36,8 @@ pub(crate) struct TabInner {
     pub(crate) loader: String,
     pub(crate) loaded: String,
     pub(crate) is_loading: bool,
+    /// The page has asked for another one, which does not load yet.
+    asks_for_another: bool,
     pub(crate) is_closed: bool,
     pub(crate) is_crashed: bool,
     pub(crate) dialog: Option<PageDialog>,
@@ -88,7 +93,12 @@ impl TabInner {
             }
             "Page.navigatedWithinDocument" if is_main => self.url = text(&params["url"]),
             "Page.lifecycleEvent" if is_main && params["name"] == "load" => self.loaded = text(&params["loaderId"]),
-            "Page.frameStartedLoading" if is_main => self.is_loading = true,
+            // Said by the page itself, in time; that it loads is said by the browser, perhaps late.
+            "Page.frameScheduledNavigation" if is_main => self.asks_for_another = true,
+            "Page.frameRequestedNavigation" if is_main && params["disposition"] == "currentTab" => {
+                self.asks_for_another = true;
+            }
+            "Page.frameStartedLoading" if is_main => (self.is_loading, self.asks_for_another) = (true, false),
             "Page.frameStoppedLoading" if is_main => self.is_loading = false,
             _ => {}
         }
@@ -199,6 +209,13 @@ impl Tab {
         match self.call_within("Runtime.evaluate", drawn, limit).await {
             // The page was left while it drew, or is busy.
             Ok(_) | Err(Error::Protocol { .. } | Error::TimedOut { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        // What it asked for may be a download, or refused: then nothing loads.
+        let begun = self.until(BEGIN, |_| (!self.state.inner().asks_for_another).then_some(())).await;
+        self.state.inner().asks_for_another = false;
+        match begun {
+            Ok(()) | Err(Error::TimedOut { .. }) => {}
             Err(error) => return Err(error),
         }
         let waited = self.until(limit, |_| (!self.state.inner().is_loading).then_some(())).await;
