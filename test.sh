@@ -337,10 +337,10 @@ build_tests() {
     cargo build --quiet --workspace --bins --examples
 }
 
-# Many tests wait for a time limit or for another process, so there are two more at a time than cores.
+# Many tests wait for a time limit or for another process, so there is one more at a time than cores.
 run_tests() {
     if cargo nextest --version >/dev/null 2>&1; then
-        cargo nextest run --workspace --no-fail-fast --test-threads "$(($(nproc 2>/dev/null || echo 2) + 2))" "$@"
+        cargo nextest run --workspace --no-fail-fast --test-threads "$(($(nproc 2>/dev/null || echo 2) + 1))" "$@"
     else
         cargo test --workspace --no-fail-fast "$@"
     fi
