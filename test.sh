@@ -280,7 +280,7 @@ check_restate_faults() {
         return
     fi
     # Both wait for most of their time.
-    python3 tests/restate/faults.py --updraft "$updraft" --packages "$packages" &
+    python3 tests/restate/faults.py --updraft "$updraft" --packages "$packages" --seed 1 &
     faults=$!
     python3 tests/restate/contract.py "$updraft" "$packages"
     python3 tests/restate/later.py "$updraft" "$packages"
