@@ -94,6 +94,7 @@ export const openRun = async (world, updraft, run) => {
   const page = await world.context.newPage();
   const entry = /https?:\/\/\S+/.exec(stdout)[0];
   await page.goto(entry);
+  await page.waitForURL(new URL('/', entry).href); // The page behind the link goes there by itself; it would interrupt what comes next.
   await page.goto(new URL(`/runs/${run}`, entry).href);
   return page;
 };
