@@ -28,10 +28,10 @@ pub trait RunHome: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// The large values that records name, as far as they are kept there.
-    fn blobs_in<'a>(&'a self, records: &'a [Record]) -> EffectFuture<'a, Vec<Blob>> {
-        let _ = records;
-        Box::pin(std::future::ready(Vec::new()))
+    /// The large values that records name, as far as they are kept there. Fails if it cannot be told now what is there.
+    fn blobs_in<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> EffectFuture<'a, Result<Vec<Blob>, Error>> {
+        let _ = (run, records);
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
     /// Takes a run over for this process: whoever had it before can advance it no longer.

@@ -60,17 +60,20 @@ impl BlobFolder {
         if cfg!(windows) { Ok(()) } else { File::open(parent)?.sync_all() }
     }
 
-    /// The value with this hash, if it is there and whole.
-    pub(crate) fn get(&self, hash: &ContentHash) -> Option<Blob> {
-        let bytes = fs::read(self.file_of(hash)).ok()?;
-        (hash_of(&bytes) == *hash).then(|| Blob::new(bytes))
+    /// The value with this hash, if it is there and whole. An error means that it may be there.
+    pub(crate) fn get(&self, hash: &ContentHash) -> io::Result<Option<Blob>> {
+        match fs::read(self.file_of(hash)) {
+            Ok(bytes) => Ok((hash_of(&bytes) == *hash).then(|| Blob::new(bytes))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The values that records name, as far as they are here.
-    pub(crate) fn named_in(&self, records: &[Record]) -> Vec<Blob> {
+    pub(crate) fn named_in(&self, records: &[Record]) -> io::Result<Vec<Blob>> {
         let texts = records.iter().filter_map(|record| record.to_json().ok());
         let hashes: BTreeSet<ContentHash> = texts.flat_map(|text| hashes_in(&text)).collect();
-        hashes.iter().filter_map(|hash| self.get(hash)).collect()
+        hashes.iter().filter_map(|hash| self.get(hash).transpose()).collect()
     }
 }
 
@@ -129,8 +132,12 @@ mod tests {
         folder.put(&blob).unwrap();
         let message = format!("see {} and {}", blob.hash(), other.hash());
         let record = Record { at: Timestamp(1), input: Input::Tell { message }, events: Vec::new() };
-        assert_eq!(again.named_in(std::slice::from_ref(&record)), std::slice::from_ref(&blob));
+        assert_eq!(again.named_in(std::slice::from_ref(&record)).unwrap(), std::slice::from_ref(&blob));
         fs::write(folder.file_of(&blob.hash()), b"much else").unwrap();
-        assert_eq!(again.named_in(&[record]), []);
+        assert_eq!(again.named_in(std::slice::from_ref(&record)).unwrap(), []);
+        // What cannot be read now is not taken for missing: a copy without it would lack it for good.
+        fs::remove_file(folder.file_of(&blob.hash())).unwrap();
+        fs::create_dir(folder.file_of(&blob.hash())).unwrap();
+        assert!(again.named_in(&[record]).is_err());
     }
 }

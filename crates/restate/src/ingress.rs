@@ -133,6 +133,15 @@ impl Ingress {
         Ok(rows.rows)
     }
 
+    /// Waits for some time. Returns whether the process goes on.
+    pub(crate) async fn waits(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = self.stop.cancelled() => {}
+        }
+        !self.stop.is_cancelled()
+    }
+
     /// Returns some time after the process was told to stop.
     async fn out_of_patience(&self) {
         self.stop.cancelled().await;

@@ -99,8 +99,8 @@ impl RunHome for RestateHome {
         Box::pin(self.connection.keep_blobs(run, blobs))
     }
 
-    fn blobs_in<'a>(&'a self, records: &'a [Record]) -> EffectFuture<'a, Vec<Blob>> {
-        Box::pin(self.connection.blobs_in(records))
+    fn blobs_in<'a>(&'a self, run: &'a RunId, records: &'a [Record]) -> EffectFuture<'a, Result<Vec<Blob>, Error>> {
+        Box::pin(self.connection.blobs_in(run, records))
     }
 
     fn attach<'a>(&'a self, run: &'a RunId) -> EffectFuture<'a, Result<HomeAttachment, Error>> {

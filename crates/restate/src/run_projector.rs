@@ -204,7 +204,7 @@ impl RunProjector {
         }
         let missing = log.records(run.as_str(), copy.records(), to, String::new()).await;
         let (records, _) = missing.map_err(|fault| engine_error(run, &fault))?;
-        let blobs = self.home.connection.blobs_in(&records).await;
+        let blobs = self.home.connection.blobs_in(run, &records).await?;
         copy.append(&self.journal, records, blobs, passed_on).await
     }
 
@@ -231,7 +231,7 @@ impl RunProjector {
     async fn copied(&self, log: &RunLog, run: &RunId, records: u64) -> Result<RunCopy, Error> {
         let read = log.records(run.as_str(), 0, records, String::new()).await;
         let (records, _) = read.map_err(|fault| engine_error(run, &fault))?;
-        let blobs = self.home.connection.blobs_in(&records).await;
+        let blobs = self.home.connection.blobs_in(run, &records).await?;
         let place = place_of(log.ingress.url(), &log.names);
         RunCopy::create(&self.journal, run, &place, records, blobs).await
     }

@@ -38,6 +38,8 @@ const BETWEEN_JOINS: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_secs(10);
 /// How long it waits for them.
 const ANSWER: Duration = Duration::from_secs(5);
+/// How long it waits before it tries once more to keep large values.
+const BETWEEN_WRITES: Duration = Duration::from_secs(1);
 
 /// One workspace that a worker works in.
 #[derive(Clone, Debug)]
@@ -313,18 +315,28 @@ impl WorkerConnection {
     /// Keeps large values for all workers.
     pub(crate) async fn keep_blobs(&self, run: &RunId, blobs: &[Blob]) -> Result<(), EngineError> {
         let Some(folder) = self.blobs.clone() else { return Ok(()) };
-        let blobs = blobs.to_vec();
-        let writing = move || blobs.iter().try_for_each(|blob| folder.put(blob));
-        let written = tokio::task::spawn_blocking(writing).await;
-        let written = written.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-        let what = |error| format!("large values could not be kept for the other workers: {error}");
-        written.map_err(|error| EngineError::Home { run: run.clone(), what: what(error) })
+        let blobs: Arc<[Blob]> = blobs.into();
+        loop {
+            let (folder, blobs) = (folder.clone(), Arc::clone(&blobs));
+            let writing = move || blobs.iter().try_for_each(|blob| folder.put(blob));
+            let written = tokio::task::spawn_blocking(writing).await;
+            let Err(error) = written.unwrap_or_else(|error| Err(std::io::Error::other(error))) else { return Ok(()) };
+            // Without them, the result of something that has happened could not be recorded. So it waits, as for Restate.
+            tracing::warn!(%run, %error, "large values cannot be kept for the other workers now");
+            if !self.ingress.waits(BETWEEN_WRITES).await {
+                let what = format!("large values could not be kept for the other workers: {error}");
+                return Err(EngineError::Home { run: run.clone(), what });
+            }
+        }
     }
 
     /// The large values that records name.
-    pub(crate) async fn blobs_in(&self, records: &[Record]) -> Vec<Blob> {
-        let Some(folder) = self.blobs.clone() else { return Vec::new() };
+    pub(crate) async fn blobs_in(&self, run: &RunId, records: &[Record]) -> Result<Vec<Blob>, EngineError> {
+        let Some(folder) = self.blobs.clone() else { return Ok(Vec::new()) };
         let records = records.to_vec();
-        tokio::task::spawn_blocking(move || folder.named_in(&records)).await.unwrap_or_default()
+        let read = tokio::task::spawn_blocking(move || folder.named_in(&records)).await;
+        let read = read.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        let what = |error| format!("large values cannot be read from the folder of all workers: {error}");
+        read.map_err(|error| EngineError::Home { run: run.clone(), what: what(error) })
     }
 }

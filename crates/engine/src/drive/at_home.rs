@@ -156,7 +156,7 @@ pub(crate) async fn attach(
         attached.records = known;
     } else if attached.records > known {
         let missing = home.records(id, known, attached.records).await?;
-        let blobs = home.blobs_in(&missing).await;
+        let blobs = home.blobs_in(id, &missing).await?;
         for record in &missing {
             run.record(record);
         }
