@@ -1,6 +1,7 @@
 //! The handlers that Restate calls, over HTTP: one request is one invocation, and one response ends it.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -33,6 +34,8 @@ pub(crate) struct Endpoint {
     pub(crate) workspaces: Vec<Arc<HostedWorkspace>>,
     /// Who may call.
     pub(crate) identity: IdentityKeys,
+    /// The workers of this process whose place another machine has taken. Registered again, they would take it back.
+    pub(crate) taken: Mutex<BTreeSet<String>>,
 }
 
 /// Serves the handlers. Runs that are being stopped still need them, so this ends with the process.
@@ -69,8 +72,12 @@ fn milliseconds_now() -> u64 {
 }
 
 async fn discover(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    let names = endpoint.workspaces.iter().map(|workspace| &workspace.log.names);
-    respond(StatusCode::OK, HeaderValue::from_static(MANIFEST), manifest(names).to_string().into_bytes())
+    let manifest = {
+        let taken = endpoint.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = endpoint.workspaces.iter().map(|workspace| &workspace.log.names);
+        manifest(names.filter(|names| !taken.contains(names.worker())))
+    };
+    respond(StatusCode::OK, HeaderValue::from_static(MANIFEST), manifest.to_string().into_bytes())
 }
 
 async fn invoke(
@@ -117,6 +124,17 @@ fn respond(status: StatusCode, kind: HeaderValue, body: Vec<u8>) -> Response {
 }
 
 impl Endpoint {
+    /// Leaves workers out when this process is registered again, since another machine has taken their place.
+    pub(crate) fn leave_out(&self, workers: BTreeSet<String>) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        for worker in workers {
+            if !taken.contains(&worker) {
+                tracing::error!(worker, "another machine has taken the place of this worker; stop it");
+                taken.insert(worker);
+            }
+        }
+    }
+
     /// What a handler does; `None` if there is no such handler.
     async fn carry_out(
         &self,

@@ -11,7 +11,7 @@ use crate::ingress::{CallFault, CallTarget, Ingress};
 use crate::messages::StartRequest;
 use crate::service_names::ServiceNames;
 use crate::shared_folder::is_id;
-use crate::workspaces_object::{ChooseRequest, WORKSPACES, WorkspaceCard};
+use crate::workspaces_object::{ASSIGN, ChooseRequest, WORKSPACES, WorkspaceCard};
 
 /// How long to wait for a run to begin.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,25 +43,52 @@ pub async fn order(
         return Err(CallFault::Unreadable(format!("`{workspace}` is not the id of a workspace")));
     }
     let ingress = Ingress::new(ingress, token, CancellationToken::new())?;
+    let answering = answering_worker(&ingress, workspace, label).await?;
+    let worker = match &request.run {
+        Some(run) => assign(&ingress, workspace, run, &answering).await?,
+        None => answering.clone(),
+    };
+    // If it has to be sent again, it is the same run.
+    let service = hands_of(&worker)?;
+    let target = CallTarget { service: &service, key: "", handler: "start", idempotency: request.run.as_deref() };
+    match ingress.call_within::<StartedRun>(target, request, Some(PATIENCE)).await {
+        Ok(started) => Ok(OrderedRun { run: started.run, worker }),
+        Err(CallFault::Unreachable { .. }) if worker != answering => {
+            let why = format!(
+                "it was given to the worker `{worker}` before, which does not answer; it begins when that worker is back"
+            );
+            Err(CallFault::Refused { status: NOBODY, why })
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// A worker that has the label and answers.
+async fn answering_worker(ingress: &Ingress, workspace: &str, label: Option<&str>) -> Result<String, CallFault> {
     let mut first = None;
     loop {
-        let card = choose(&ingress, workspace, label).await?;
-        let unusable = || CallFault::Unreadable(format!("`{}` is not the name of a worker", card.last));
-        let service = ServiceNames::new(&card.last).ok_or_else(unusable)?.hands();
-        if !answers(&ingress, &service).await? {
-            // The next one, until it is the turn of the first again.
-            if first.as_ref() == Some(&card.last) {
-                let why = format!("no worker that could do it answers; asked last was `{}`", card.last);
-                return Err(CallFault::Refused { status: NOBODY, why });
-            }
-            first.get_or_insert(card.last);
-            continue;
+        let chosen = choose(ingress, workspace, label).await?.last;
+        if answers(ingress, &hands_of(&chosen)?).await? {
+            return Ok(chosen);
         }
-        // If it has to be sent again, it is the same run.
-        let target = CallTarget { service: &service, key: "", handler: "start", idempotency: request.run.as_deref() };
-        let started: StartedRun = ingress.call_within(target, request, Some(PATIENCE)).await?;
-        return Ok(OrderedRun { run: started.run, worker: card.last });
+        // The next one, until it is the turn of the first again.
+        if first.as_ref() == Some(&chosen) {
+            let why = format!("no worker that could do it answers; asked last was `{chosen}`");
+            return Err(CallFault::Refused { status: NOBODY, why });
+        }
+        first.get_or_insert(chosen);
     }
+}
+
+fn hands_of(worker: &str) -> Result<String, CallFault> {
+    let unusable = || CallFault::Unreadable(format!("`{worker}` is not the name of a worker"));
+    Ok(ServiceNames::new(worker).ok_or_else(unusable)?.hands())
+}
+
+/// The worker that a run belongs to: this one, unless the run was given to another one before.
+async fn assign(ingress: &Ingress, workspace: &str, run: &str, worker: &str) -> Result<String, CallFault> {
+    let target = CallTarget { service: WORKSPACES, key: workspace, handler: ASSIGN, idempotency: Some(run) };
+    ingress.call_within(target, &worker, Some(PATIENCE)).await
 }
 
 async fn choose(ingress: &Ingress, workspace: &str, label: Option<&str>) -> Result<WorkspaceCard, CallFault> {

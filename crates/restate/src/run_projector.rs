@@ -3,7 +3,7 @@
 //!
 //! A copy only grows, by records at their places, so doing it again changes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::messages::{LogEntry, TellRequest};
 use crate::restate_home::{RestateHome, engine_error, place_of};
 use crate::run_log::RunLog;
 use crate::service_names::ServiceNames;
-use crate::workspaces_object::{SHOW, WorkspaceCard};
+use crate::workspaces_object::{SHOW, WorkerCard, WorkspaceCard};
 
 /// How often the others are asked what has changed; less often once nothing has for some times.
 const LOOK: Duration = Duration::from_millis(300);
@@ -31,6 +31,9 @@ const LOOK_FOR_WORKERS: Duration = Duration::from_mins(1);
 /// How long to wait for an answer, and how long to leave a worker alone that gave none.
 const ANSWER: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(5);
+/// How long a worker that takes over waits for another of this machine to leave its copies, and how often it looks.
+const HANDING_OVER: Duration = Duration::from_secs(30);
+const LOOK_FOR_COPIES: Duration = Duration::from_millis(100);
 
 /// Copies runs of one workspace.
 pub struct RunProjector {
@@ -38,6 +41,8 @@ pub struct RunProjector {
     journal: Journal,
     /// The other workers.
     others: BTreeMap<String, FollowedWorker>,
+    /// The workers that have the same journal: their runs are here anyway, and a copy would keep them from continuing.
+    beside: BTreeSet<String>,
     /// The unfinished runs of others.
     copies: BTreeMap<RunId, (String, RunCopy)>,
     looked_for_workers: Option<Instant>,
@@ -61,13 +66,19 @@ struct FollowedWorker {
 impl RunProjector {
     /// Copies runs of this workspace into this journal.
     pub fn new(home: Arc<RestateHome>, journal: Journal) -> Self {
-        Self { home, journal, others: BTreeMap::new(), copies: BTreeMap::new(), looked_for_workers: None }
+        let (others, beside, copies) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        Self { home, journal, others, beside, copies, looked_for_workers: None }
     }
 
     /// Copies the runs of this worker that the journal does not know: it is new, or was lost. Returns their number.
     pub async fn copy_own(&self) -> Result<usize, CallFault> {
         let mut count = 0;
+        let until = Instant::now() + HANDING_OVER;
         for (run, records) in self.home.connection.runs_of(self.home.names()).await? {
+            // If another worker of this machine has copied it until now, it hears of this one and leaves its copy.
+            while self.journal.head(&run).is_ok_and(|head| head.is_owned()) && Instant::now() < until {
+                tokio::time::sleep(LOOK_FOR_COPIES).await;
+            }
             if self.journal.head(&run).is_ok() || self.was_removed(&run) {
                 continue;
             }
@@ -130,14 +141,38 @@ impl RunProjector {
             self.looked_for_workers = Some(Instant::now());
             let (connection, workspace) = (&self.home.connection, &self.home.workspace);
             let shown = connection.ask_workspace::<WorkspaceCard>(workspace, SHOW, &Value::Null, ANSWER).await;
-            names.extend(shown.unwrap_or_default().workers.into_keys());
+            if let Ok(WorkspaceCard { workers, .. }) = shown {
+                let is_beside = |card: &WorkerCard| card.machine == connection.machine;
+                let beside = workers.iter().filter(|(_, card)| is_beside(card)).map(|(name, _)| name.clone());
+                self.beside = beside.collect();
+                names.extend(workers.into_keys());
+                self.leave_copies().await;
+            }
         }
         names.remove(self.home.names().worker());
-        for name in names {
+        for name in names.into_iter().filter(|name| !self.beside.contains(name)) {
             if let Some(names) = ServiceNames::new(&name).filter(|_| !self.others.contains_key(&name)) {
                 let log = RunLog { ingress: self.home.log.ingress.clone(), names };
                 let (position, next) = (ChangePosition::default(), Instant::now());
                 self.others.insert(name, FollowedWorker { log, position, next, quiet: 0, answers: 0, is_away: false });
+            }
+        }
+    }
+
+    /// Leaves the copies of runs that a worker with the same journal has taken over.
+    async fn leave_copies(&mut self) {
+        self.others.retain(|name, _| !self.beside.contains(name));
+        let taken: Vec<RunId> = self
+            .copies
+            .iter()
+            .filter(|(_, (worker, _))| self.beside.contains(worker))
+            .map(|(run, _)| run.clone())
+            .collect();
+        for run in taken {
+            if let Some((_, copy)) = self.copies.remove(&run)
+                && let Err(error) = copy.release(&self.journal).await
+            {
+                tracing::warn!(%run, %error, "the copy of a run is kept by this process");
             }
         }
     }
@@ -152,6 +187,10 @@ impl RunProjector {
         let changes: ChangeReport = log.ingress.call_within(target, &question, Some(ANSWER)).await?;
         if let Some(other) = self.others.get_mut(name) {
             (other.answers, other.is_away) = (other.answers + 1, false);
+            if other.position.process != changes.position.process {
+                // It was started again, perhaps on this machine.
+                self.looked_for_workers = None;
+            }
         }
         let changed = if changes.is_incomplete {
             self.home.connection.runs_of(&log.names).await?
@@ -160,11 +199,15 @@ impl RunProjector {
             known.collect()
         };
         let is_quiet = changed.is_empty();
+        let mut failed = None;
         for (run, records) in changed {
             if let Err(error) = self.bring_up_to_date(name, &log, &run, records).await {
-                // It is tried again later, from the same position on.
-                return Err(CallFault::Unreadable(format!("run {run} could not be copied: {error}")));
+                failed.get_or_insert(format!("run {run} could not be copied: {error}"));
             }
+        }
+        if let Some(failed) = failed {
+            // It is tried again later, from the same position on.
+            return Err(CallFault::Unreadable(failed));
         }
         if let Some(other) = self.others.get_mut(name) {
             other.position = changes.position;

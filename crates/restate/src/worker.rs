@@ -1,8 +1,9 @@
 //! A worker: registers its handlers with Restate, joins its workspaces, and keeps the connection.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -28,7 +29,7 @@ use crate::run_log::{FoldedRuns, RunLog};
 use crate::runs_object::HEAD;
 use crate::service_names::ServiceNames;
 use crate::shared_folder::{leave_mark, without_mark};
-use crate::workspaces_object::{JoinRequest, SHOW, WORKSPACE, WORKSPACES, WorkerCard, WorkspaceCard};
+use crate::workspaces_object::{JoinRequest, LeaveRequest, SHOW, WORKSPACE, WORKSPACES, WorkerCard, WorkspaceCard};
 
 /// How long a worker that starts waits for Restate.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -83,6 +84,9 @@ pub enum WorkerStartFault {
     /// It is not a worker of the workspace.
     #[error("{0}")]
     Refused(String),
+    /// Its own address cannot be used.
+    #[error("this worker cannot listen at `{0}`: {1}")]
+    Listen(SocketAddr, std::io::Error),
     /// Restate cannot be used.
     #[error("{0}")]
     Call(#[from] CallFault),
@@ -138,8 +142,7 @@ impl RestateWorker {
         for (id, request) in &joining {
             connection.check_joining(id, request).await?;
         }
-        let no_listener =
-            |error: std::io::Error| CallFault::Unreachable { url: link.listen.to_string(), why: error.to_string() };
+        let no_listener = |error| WorkerStartFault::Listen(link.listen, error);
         let listener = TcpListener::bind(link.listen).await.map_err(no_listener)?;
         let (mut hosted, mut homes) = (Vec::new(), Vec::new());
         for WorkspaceOptions { names, id, .. } in workspaces {
@@ -149,14 +152,15 @@ impl RestateWorker {
             homes.push(Arc::new(RestateHome::new(Arc::clone(&connection), id.clone(), &workspace)));
             hosted.push(Arc::new(workspace));
         }
-        let endpoint = Endpoint { workspaces: hosted, identity: link.identity.clone() };
+        let endpoint =
+            Arc::new(Endpoint { workspaces: hosted, identity: link.identity.clone(), taken: Mutex::default() });
         let mut serving = JoinSet::new();
-        serving.spawn(endpoint::serve(listener, Arc::new(endpoint)));
+        serving.spawn(endpoint::serve(listener, Arc::clone(&endpoint)));
         connection.register(PATIENCE).await?;
         for (id, request) in &joining {
             connection.join(id, request).await?;
         }
-        serving.spawn(look_after(Arc::clone(&connection), joining));
+        serving.spawn(look_after(Arc::clone(&connection), endpoint, joining));
         Ok(Self { connection, homes, _serving: serving })
     }
 
@@ -172,8 +176,10 @@ impl RestateWorker {
     /// Says that it was stopped, so that new runs go to others.
     pub async fn leave(&self) {
         for home in &self.homes {
-            let left = self.connection.ask_workspace::<Value>(&home.workspace, "leave", home.names().worker(), ANSWER);
-            if let Err(fault) = left.await {
+            let (name, machine) = (home.names().worker().to_owned(), self.connection.machine.clone());
+            let request = LeaveRequest { name, machine };
+            let left = self.connection.ask_workspace::<Value>(&home.workspace, "leave", &request, ANSWER).await;
+            if let Err(fault) = left {
                 tracing::debug!(%fault, "the other workers were not told that this one stops");
             }
         }
@@ -199,22 +205,20 @@ impl WorkerOptions {
     }
 }
 
-/// Registers this worker again if the one that serves the services which all offer does not answer; unless another machine
-/// has taken its place meanwhile.
-async fn look_after(connection: Arc<WorkerConnection>, joined: Vec<(String, JoinRequest)>) {
+/// Registers this worker again if the one that serves the services which all offer does not answer; without the workspaces
+/// in which another machine has taken its place meanwhile.
+async fn look_after(connection: Arc<WorkerConnection>, endpoint: Arc<Endpoint>, joined: Vec<(String, JoinRequest)>) {
     let Some((first, _)) = joined.first() else { return };
     loop {
         tokio::time::sleep(LOOK).await;
         let shown = connection.ask_workspace::<WorkspaceCard>(first, SHOW, &Value::Null, ANSWER).await;
         let Err(CallFault::Unreachable { why, .. }) = shown else { continue };
         tracing::debug!(why, "registering this worker again");
-        match connection.has_its_places(&joined).await {
-            Ok(true) => {}
-            Ok(false) => {
-                tracing::error!("another machine has taken the place of this worker; stop it");
-                return;
-            }
-            Err(_) => continue,
+        let Ok(taken) = connection.taken_places(&joined).await else { continue };
+        let has_none = taken.len() == joined.len();
+        endpoint.leave_out(taken);
+        if has_none {
+            return;
         }
         if let Err(fault) = connection.register(ANSWER).await {
             tracing::debug!(%fault, "this worker was not registered again");
@@ -266,15 +270,16 @@ impl WorkerConnection {
         Ok(card.map_err(|error| CallFault::Unreadable(error.to_string()))?.unwrap_or_default())
     }
 
-    /// Whether no other machine has taken the place of this worker.
-    async fn has_its_places(&self, joined: &[(String, JoinRequest)]) -> Result<bool, CallFault> {
+    /// The names of this worker whose place another machine has taken.
+    async fn taken_places(&self, joined: &[(String, JoinRequest)]) -> Result<BTreeSet<String>, CallFault> {
+        let mut taken = BTreeSet::new();
         for (id, request) in joined {
             let card = self.card_of(id).await?;
             if card.workers.get(&request.name).is_some_and(|known| known.machine != self.machine) {
-                return Ok(false);
+                taken.insert(request.name.clone());
             }
         }
-        Ok(true)
+        Ok(taken)
     }
 
     /// Refuses to join a workspace whose files are elsewhere.

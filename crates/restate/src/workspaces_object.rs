@@ -5,6 +5,7 @@
 //! | `join` | adds a worker that starts, or refuses it because it would not have the files of the runs |
 //! | `leave` | notes that a worker was stopped |
 //! | `choose` | names a worker for a new run: one that has the label, in turn |
+//! | `assign` | gives a run to a worker: with the run's id as the key of the request, always to the first that was named |
 //! | `show` | shows all that |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,8 @@ pub(crate) const WORKSPACES: &str = "Workspaces";
 /// The key of an object's state.
 pub(crate) const WORKSPACE: &str = "workspace";
 /// The handlers that change something, and the one that does not.
-pub(crate) const CHANGES: [&str; 3] = ["join", "leave", "choose"];
+pub(crate) const CHANGES: [&str; 4] = ["join", "leave", "choose", ASSIGN];
+pub(crate) const ASSIGN: &str = "assign";
 pub(crate) const SHOW: &str = "show";
 
 /// A workspace and its workers.
@@ -62,6 +64,14 @@ pub(crate) struct JoinRequest {
     pub(crate) takes_over: bool,
 }
 
+/// A worker that was stopped.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LeaveRequest {
+    pub(crate) name: String,
+    /// Another machine may have taken its place meanwhile.
+    pub(crate) machine: String,
+}
+
 /// The request for a worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ChooseRequest {
@@ -96,8 +106,10 @@ impl WorkspaceCard {
                 self.folder
             ));
         }
+        // Whoever takes over needs the large values of the runs; a worker that kept them to itself has taken them along.
+        let must_agree = |known: &str, card: &WorkerCard| known != name || (takes_over && !card.blobs.is_empty());
         if let Some((other, _)) =
-            self.workers.iter().find(|(known, card)| **known != name && card.blobs != worker.blobs)
+            self.workers.iter().find(|(known, card)| must_agree(known, card) && card.blobs != worker.blobs)
         {
             return Err(format!(
                 "the worker `{other}` keeps large values in another folder; name the same one with --blobs"
@@ -106,6 +118,13 @@ impl WorkspaceCard {
         (self.folder, self.is_shared) = (folder, is_shared);
         self.workers.insert(name, WorkerCard { is_present: true, ..worker });
         Ok(())
+    }
+
+    /// Notes that a worker was stopped, unless another machine has its place.
+    fn leave(&mut self, LeaveRequest { name, machine }: &LeaveRequest) {
+        if let Some(worker) = self.workers.get_mut(name).filter(|worker| worker.machine == *machine) {
+            worker.is_present = false;
+        }
     }
 
     /// Names the next worker that has a label, in turn; those that were stopped only if there is no other.
@@ -140,6 +159,10 @@ impl WorkspaceCard {
 
 /// What a handler does.
 pub(crate) fn carry_out(handler: &str, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+    if handler == ASSIGN {
+        // Restate gives the same answer to every request with the same key.
+        return Ok(vec![Command::Output(invocation.input.clone())]);
+    }
     let mut card: WorkspaceCard = match (invocation.replayed.first(), invocation.state.get(WORKSPACE)) {
         // It was changed and stored, but nobody heard of it.
         (Some(stored), _) => return Ok(changed(stored.clone())),
@@ -149,10 +172,7 @@ pub(crate) fn carry_out(handler: &str, invocation: &Invocation) -> Result<Vec<Co
     let done = match handler {
         "join" => card.join(parse(&invocation.input)?),
         "leave" => {
-            let name: String = parse(&invocation.input)?;
-            if let Some(worker) = card.workers.get_mut(&name) {
-                worker.is_present = false;
-            }
+            card.leave(&parse(&invocation.input)?);
             Ok(())
         }
         "choose" => card.choose(parse::<ChooseRequest>(&invocation.input)?.label.as_deref()),
@@ -192,6 +212,25 @@ mod tests {
         assert_eq!(card.workers["w1"].machine, "two");
         let elsewhere = JoinRequest { takes_over: true, folder: "/other".into(), ..joining("w1", "two", &[]) };
         assert!(card.join(elsewhere).unwrap_err().contains("same path"));
+        card.leave(&LeaveRequest { name: "w1".into(), machine: "one".into() });
+        assert!(card.workers["w1"].is_present, "the one that was taken over from does not speak for its successor");
+        card.leave(&LeaveRequest { name: "w1".into(), machine: "two".into() });
+        assert!(!card.workers["w1"].is_present);
+    }
+
+    #[test]
+    fn whoever_takes_over_has_the_large_values_of_the_runs() {
+        let with = |machine: &str, blobs: &str| {
+            let mut request = JoinRequest { takes_over: true, ..joining("w1", machine, &[]) };
+            request.worker.blobs = blobs.to_owned();
+            request
+        };
+        let mut card = WorkspaceCard::default();
+        card.join(with("one", "")).unwrap();
+        card.join(with("two", "values")).unwrap();
+        assert!(card.join(with("three", "")).unwrap_err().contains("--blobs"));
+        assert!(card.join(with("three", "others")).unwrap_err().contains("--blobs"));
+        card.join(with("three", "values")).unwrap();
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod limits;
 mod start_orders;
 
 use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub(super) struct LiveWorker {
     limits: Arc<dyn SharedLimits>,
     is_shared: bool,
     stop: CancellationToken,
+    /// Held as long as the worker runs.
+    _locks: Vec<File>,
 }
 
 /// Starts the worker of these folders: Restate can call it from here on.
@@ -65,6 +68,8 @@ pub(super) async fn start(
         blobs: flags.blobs.as_deref().map(open_blobs).transpose()?,
         link,
     };
+    let names = options.workspaces.iter().map(|workspace| workspace.names.worker());
+    let locks = names.map(|name| lock(folders, name)).collect::<Result<Vec<File>, CliError>>()?;
     let said = announcement(&options);
     let worker = RestateWorker::start(options, stop.clone()).await.map_err(not_started)?;
     out::note(&said);
@@ -72,16 +77,33 @@ pub(super) async fn start(
         start_orders::note_workspace(folders, folder, home.workspace())?;
     }
     let limits = Arc::new(RestateLimits::new(worker.limits()));
-    Ok(LiveWorker { worker, limits, is_shared: flags.shared, stop: stop.clone() })
+    Ok(LiveWorker { worker, limits, is_shared: flags.shared, stop: stop.clone(), _locks: locks })
+}
+
+/// Refuses a second process of a worker: Restate would call the one that came last, and runs of the other would stand still.
+/// The lock files are empty and never removed, so that all processes lock the same file.
+fn lock(folders: &AppFolders, name: &str) -> Result<File, CliError> {
+    let path = folders.state.join("locks").join(format!("worker-{name}"));
+    let file = folders::private_file(&path, OpenOptions::new().write(true));
+    let file = file.map_err(|error| CliError::file("open", &path, &error))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(CliError::usage(format!("a worker `{name}` runs already on this machine"))
+                .hint("stop it first, or give this one another --worker-name"))
+        }
+        // Some file systems have no locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
 }
 
 fn not_started(fault: WorkerStartFault) -> CliError {
     match fault {
         WorkerStartFault::Link(fault) => CliError::usage(fault.to_string()).hint(fault.hint()),
         WorkerStartFault::Refused(why) => CliError::usage(why),
-        WorkerStartFault::Call(fault) => CliError::failed(format!("the worker could not be started: {fault}")).hint(
-            "start Restate first, name its addresses with --restate and --restate-admin, or another --worker-listen",
-        ),
+        fault @ WorkerStartFault::Listen(..) => CliError::failed(fault.to_string())
+            .hint("another worker or program may use that address: stop it, or name another one with --worker-listen"),
+        WorkerStartFault::Call(fault) => CliError::failed(format!("the worker could not be started: {fault}"))
+            .hint("start Restate first, and name its addresses with --restate and --restate-admin"),
     }
 }
 
