@@ -48,6 +48,9 @@ pub trait RunHome: Send + Sync {
         inputs: HomeInputs,
     ) -> EffectFuture<'a, Result<HomeDecision, Error>>;
 
+    /// Fails with `Fenced` if another process has taken the run over since.
+    fn confirm<'a>(&'a self, run: &'a RunId, epoch: u64) -> EffectFuture<'a, Result<(), Error>>;
+
     /// The records from one place up to another, counted from 0.
     fn records<'a>(&'a self, run: &'a RunId, from: u64, to: u64) -> EffectFuture<'a, Result<Vec<Record>, Error>>;
 }

@@ -145,6 +145,17 @@ impl RunHome for RestateHome {
         })
     }
 
+    fn confirm<'a>(&'a self, run: &'a RunId, epoch: u64) -> EffectFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let service = self.log.names.runs();
+            // Without a key: what was true when it was asked before does not count.
+            let target = CallTarget { service: &service, key: run.as_str(), handler: "head", idempotency: None };
+            let head: Result<ObjectHead, CallFault> = self.log.ingress.call(target, &Value::Null).await;
+            let head = head.map_err(|fault| engine_error(run, &fault))?;
+            if head.epoch == epoch { Ok(()) } else { Err(updraft_journal::Error::Fenced(run.clone()).into()) }
+        })
+    }
+
     fn records<'a>(&'a self, run: &'a RunId, from: u64, to: u64) -> EffectFuture<'a, Result<Vec<Record>, Error>> {
         Box::pin(async move {
             let read = self.log.records(run.as_str(), from, to, String::new()).await;

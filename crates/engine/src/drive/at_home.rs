@@ -1,12 +1,18 @@
 //! Driving a run whose home is elsewhere: inputs are decided there, and effects begin when they are handed over.
 
 use updraft_journal::{Batch, Blob, Change, Journal, Lease};
-use updraft_run::{Record, Run, RunId};
+use updraft_run::{Record, Run, RunId, Timestamp};
 
 use super::{NextActions, QueuedInput, RunDriver, status_of};
 use crate::Error;
 use crate::home::{HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome};
 use crate::run_copy::note_had;
+
+/// How long it may take to record that effects begin, in milliseconds, until it is asked whether the run is still this
+/// process's.
+const LONG: i64 = 2000;
+/// How often that is asked if the answers take as long themselves.
+const CONFIRMATIONS: u32 = 3;
 
 impl RunDriver {
     /// Whether the run's home is elsewhere.
@@ -78,6 +84,26 @@ impl RunDriver {
         Ok(())
     }
 
+    /// The time by both clocks: the steady one stands still while a machine sleeps, and the other one can be set.
+    pub(super) fn both_clocks(&self) -> [Timestamp; 2] {
+        [self.engine.now(), self.clock.now()]
+    }
+
+    /// Makes sure that the run is still this process's, if much time has passed: it may have been suspended, and whoever
+    /// has taken the run over meanwhile has told that what had begun is in doubt.
+    pub(super) async fn confirm_since(&self, mut then: [Timestamp; 2]) -> Result<(), Error> {
+        let (Some(home), Some(place)) = (&self.engine.home, &self.home) else { return Ok(()) };
+        for _ in 0..CONFIRMATIONS {
+            let now = self.both_clocks();
+            if now.iter().zip(then).all(|(now, then)| now.0 - then.0 < LONG) {
+                break;
+            }
+            then = now;
+            home.confirm(&self.id, place.epoch).await?;
+        }
+        Ok(())
+    }
+
     fn follow(&mut self, record: Record, records: &mut Vec<Record>) {
         self.run.record(&record);
         if let Some(place) = &mut self.home {
@@ -138,14 +164,17 @@ pub(crate) async fn attach(
     id: &RunId,
     run: &mut Run,
 ) -> Result<HomeAttachment, Error> {
-    if let Some(found) = journal.stored(HOMES, id.as_str())?
-        && !home.has(&found.value)
-    {
-        return Err(Error::Elsewhere { run: id.clone(), place: found.value });
-    }
+    check_place(home, journal, id)?;
     let mut attached = home.attach(id).await?;
     let here = journal.load(id)?;
     let known = here.len() as u64;
+    if (1..known).contains(&attached.records) {
+        let what = format!("its home has {} records, and {known} are known here", attached.records);
+        return Err(Error::Incomplete { run: id.clone(), what });
+    }
+    // First: without this note, it would also be continued by processes that do not use its home.
+    note_had(journal, id).await?;
+    note_home(journal, id, home.place()).await?;
     if attached.records == 0 {
         for hash in journal.named_values(id)? {
             if let Some(bytes) = journal.blob(&hash)? {
@@ -162,13 +191,16 @@ pub(crate) async fn attach(
         }
         let batch = Batch { status: Some(status_of(run)), blobs, ..Batch::of(missing) };
         journal.append(lease, batch).await?;
-    } else if attached.records < known {
-        let what = format!("its home has {} records, and {known} are known here", attached.records);
-        return Err(Error::Incomplete { run: id.clone(), what });
     }
-    note_had(journal, id).await?;
-    note_home(journal, id, home.place()).await?;
     Ok(attached)
+}
+
+/// Refuses to continue a run that another worker has.
+pub(crate) fn check_place(home: &dyn RunHome, journal: &Journal, id: &RunId) -> Result<(), Error> {
+    match journal.stored(HOMES, id.as_str())? {
+        Some(found) if !home.has(&found.value) => Err(Error::Elsewhere { run: id.clone(), place: found.value }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Notes where a run has its home.

@@ -83,9 +83,11 @@ impl RunDriver {
             };
             begun.push(Input::Begun { id, attempt, epoch, facts }.into());
         }
+        let then = self.both_clocks();
         let (records, handled) = self.decide(begun).await?;
         self.append(records, handled).await?;
         if self.is_elsewhere() {
+            self.confirm_since(then).await?;
             // Others may have sent something in between, such as a cancel.
             calls.retain(|(id, _)| self.has_just_begun(id));
             questions.retain(|(id, _, _)| self.has_just_begun(id));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken home should stop the test")]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -106,6 +107,11 @@ impl RunHome for MemoryHome {
         ready(Ok(kept.decide(inputs.inputs)))
     }
 
+    fn confirm<'a>(&'a self, run: &'a RunId, epoch: u64) -> EffectFuture<'a, Result<(), Error>> {
+        let is_ours = self.0.lock().unwrap()[run].epoch == epoch;
+        ready(if is_ours { Ok(()) } else { Err(updraft_journal::Error::Fenced(run.clone()).into()) })
+    }
+
     fn records<'a>(&'a self, run: &'a RunId, from: u64, to: u64) -> EffectFuture<'a, Result<Vec<Record>, Error>> {
         ready(Ok(self.0.lock().unwrap()[run].records[from as usize..to as usize].to_vec()))
     }
@@ -202,6 +208,73 @@ async fn whoever_was_taken_over_from_records_nothing_more() {
     let error = handle.drive().await.unwrap_err();
     assert!(matches!(error, Error::Journal(updraft_journal::Error::Fenced(_))), "{error}");
     assert_eq!(home.records_of(&id).len(), 1);
+}
+
+/// A home whose worker is suspended right after a call has begun, and wakes up after another has taken the run over.
+#[derive(Default)]
+struct SleepyHome(MemoryHome);
+
+/// The wall clock of the worker that was suspended. The steady one stood still.
+static ASLEEP: AtomicI64 = AtomicI64::new(1_000_000);
+
+impl RunHome for SleepyHome {
+    fn place(&self) -> String {
+        self.0.place()
+    }
+
+    fn attach<'a>(&'a self, run: &'a RunId) -> EffectFuture<'a, Result<HomeAttachment, Error>> {
+        self.0.attach(run)
+    }
+
+    fn adopt<'a>(&'a self, run: &'a RunId, epoch: u64, records: &'a [Record]) -> EffectFuture<'a, Result<(), Error>> {
+        self.0.adopt(run, epoch, records)
+    }
+
+    fn advance<'a>(
+        &'a self,
+        run: &'a RunId,
+        epoch: u64,
+        inputs: HomeInputs,
+    ) -> EffectFuture<'a, Result<HomeDecision, Error>> {
+        let is_call = |(_, input): &(Timestamp, Input)| matches!(input, Input::Begun { id, .. } if id.to_string().contains("call"));
+        let sleeps = inputs.inputs.iter().any(is_call);
+        let decided = self.0.advance(run, epoch, inputs);
+        if sleeps {
+            self.0.0.lock().unwrap().get_mut(run).unwrap().epoch += 1;
+            ASLEEP.fetch_add(60_000, Ordering::Relaxed);
+        }
+        decided
+    }
+
+    fn confirm<'a>(&'a self, run: &'a RunId, epoch: u64) -> EffectFuture<'a, Result<(), Error>> {
+        self.0.confirm(run, epoch)
+    }
+
+    fn records<'a>(&'a self, run: &'a RunId, from: u64, to: u64) -> EffectFuture<'a, Result<Vec<Record>, Error>> {
+        self.0.records(run, from, to)
+    }
+}
+
+#[tokio::test]
+async fn whoever_wakes_up_after_a_takeover_does_not_do_what_it_had_begun() {
+    let world = World::new();
+    let model = ScriptedModel::from_fn("scripted/test", |prompt| match turn(prompt) {
+        0 => calls(&[("append_line", json!({ "path": "log.txt", "line": "late" }))]),
+        _ => says("done"),
+    });
+    let home = Arc::new(SleepyHome::default());
+    let clock: fn() -> Timestamp = || Timestamp(ASLEEP.load(Ordering::Relaxed));
+    let options = EngineOptions { home: Some(home.clone() as Arc<dyn RunHome>), clock, ..EngineOptions::default() };
+    let engine = world.engine_with(Arc::new(model), options);
+    let rules =
+        updraft_run::RunSettings { approvals: updraft_run::ApprovalMode::Allow, ..settings(&world.workspace()) };
+    let handle = start(&engine, "slept", by("coder", "write it down"), rules, None).await;
+    let id = handle.id().clone();
+    let error = handle.drive().await.unwrap_err();
+    assert!(matches!(error, Error::Journal(updraft_journal::Error::Fenced(_))), "{error}");
+    assert!(!world.workspace().join("log.txt").exists());
+    let begun = |event: &updraft_run::Event| matches!(event, updraft_run::Event::Begun { id, .. } if id.to_string().contains("call"));
+    assert!(home.0.records_of(&id).iter().flat_map(|record| &record.events).any(begun), "its successor knows of it");
 }
 
 #[tokio::test]
