@@ -323,7 +323,7 @@ def try_wrong_folders(updraft, folder, one, node, key, more):
     given = environment(folder / "home of s9")
     refused(says(updraft, given, copy, *place, *more), "the same path on every machine")
     refused(says(updraft, given, one.work, *place), "is shared with other machines")
-    refused(says(updraft, given, one.work, *place, "--shared", "--blobs", folder / "others"), "in another folder")
+    refused(says(updraft, given, one.work, *place, "--shared", "--blobs", folder / "others"), "keeps large values elsewhere")
     (one.work / ".updraft-shared/worker-s1").unlink()
     refused(says(updraft, given, one.work, *place, *more), "not the folder that the worker `s1` has")
     (one.work / ".updraft-shared/worker-s1").write_text((Path(one.environment["UPDRAFT_HOME"]) / "worker.id").read_text())

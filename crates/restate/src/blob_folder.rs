@@ -1,18 +1,15 @@
 //! A folder that several workers reach, with large values by their hash: whole outputs, pictures, what agents were told.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use updraft_journal::{Blob, hash_of};
-use updraft_run::{ContentHash, Record};
+use updraft_run::ContentHash;
 
 /// The file that says which folder it is.
-const MARK: &str = "updraft-blobs";
-/// How many digits a hash has.
-const HASH: usize = 64;
+pub(crate) const MARK: &str = "updraft-blobs";
 
 /// A folder with large values. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -27,6 +24,20 @@ impl BlobFolder {
         fs::create_dir_all(folder)?;
         let id = kept_text(&folder.join(MARK), fresh)?;
         Ok(Self { folder: folder.to_owned(), id })
+    }
+
+    /// Sees whether a folder can be used: writes, reads and deletes a small file. `fresh` is a random text.
+    pub fn check(folder: &Path, fresh: &str) -> io::Result<()> {
+        let file = folder.join(format!("updraft-check-{}", &hash_of(fresh.as_bytes()).to_string()[..16]));
+        write_synced(&file, fresh.as_bytes())?;
+        let found = fs::read_to_string(&file);
+        fs::remove_file(&file)?;
+        if found? == fresh { Ok(()) } else { Err(io::Error::other("what was written was not read again")) }
+    }
+
+    /// The folder.
+    pub(crate) fn place(&self) -> &Path {
+        &self.folder
     }
 
     /// Which folder it is: the same text on every machine that has it.
@@ -68,20 +79,6 @@ impl BlobFolder {
             Err(error) => Err(error),
         }
     }
-
-    /// The values that records name, as far as they are here.
-    pub(crate) fn named_in(&self, records: &[Record]) -> io::Result<Vec<Blob>> {
-        let texts = records.iter().filter_map(|record| record.to_json().ok());
-        let hashes: BTreeSet<ContentHash> = texts.flat_map(|text| hashes_in(&text)).collect();
-        hashes.iter().filter_map(|hash| self.get(hash).transpose()).collect()
-    }
-}
-
-/// Every hash that a text contains. Most of them name no value of ours, which costs one look at the disk each.
-fn hashes_in(text: &[u8]) -> Vec<ContentHash> {
-    let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
-    let runs = text.split(|byte| !is_digit(byte)).filter(|run| run.len() == HASH);
-    runs.filter_map(|run| std::str::from_utf8(run).ok()?.parse().ok()).collect()
 }
 
 /// The text that a file holds; a new file gets this one. If several begin at the same moment, one of them wins.
@@ -117,27 +114,13 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use updraft_run::{Input, Timestamp};
-
     use super::*;
 
     #[test]
-    fn values_are_found_by_the_hashes_that_records_name_and_damaged_ones_are_not() {
+    fn a_folder_is_tried_out_and_left_as_it_was() {
         let place = tempfile::tempdir().unwrap();
-        let folder = BlobFolder::open(place.path(), "one").unwrap();
-        let again = BlobFolder::open(place.path(), "two").unwrap();
-        assert_eq!((folder.id(), again.id()), ("one", "one"));
-        let (blob, other) = (Blob::new(b"much".to_vec()), Blob::new(b"more".to_vec()));
-        folder.put(&blob).unwrap();
-        folder.put(&blob).unwrap();
-        let message = format!("see {} and {}", blob.hash(), other.hash());
-        let record = Record { at: Timestamp(1), input: Input::Tell { message }, events: Vec::new() };
-        assert_eq!(again.named_in(std::slice::from_ref(&record)).unwrap(), std::slice::from_ref(&blob));
-        fs::write(folder.file_of(&blob.hash()), b"much else").unwrap();
-        assert_eq!(again.named_in(std::slice::from_ref(&record)).unwrap(), []);
-        // What cannot be read now is not taken for missing: a copy without it would lack it for good.
-        fs::remove_file(folder.file_of(&blob.hash())).unwrap();
-        fs::create_dir(folder.file_of(&blob.hash())).unwrap();
-        assert!(again.named_in(&[record]).is_err());
+        BlobFolder::check(place.path(), "one").unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        assert_eq!(BlobFolder::check(&place.path().join("none"), "one").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -15,11 +15,17 @@
 //! | one invocation, and its bytes | `invocation.rs`, `wire.rs` |
 //! | the HTTP server and client | `endpoint.rs`, `manifest.rs`, `hosted_workspace.rs`, `ingress.rs` |
 //! | reading a run back, and copies of runs | `run_log.rs`, `run_projector.rs`, `changes.rs` |
-//! | large values | `blob_folder.rs` |
+//! | large values | `blob_store.rs`, `blob_folder.rs`, `blob_bucket.rs` |
+//! | an S3-compatible store | `bucket_client.rs`, `bucket_address.rs`, `bucket_fault.rs`, `s3_signature.rs` |
 //! | limits of models | `limits_object.rs`, `shared_limits.rs` |
 //! | what operators are told | `inspection.rs`, `callback_probe.rs` |
 
+mod blob_bucket;
 mod blob_folder;
+mod blob_store;
+mod bucket_address;
+mod bucket_client;
+mod bucket_fault;
 mod callback_probe;
 mod changes;
 mod endpoint;
@@ -38,6 +44,7 @@ mod run_log;
 mod run_order;
 mod run_projector;
 mod runs_object;
+mod s3_signature;
 mod service_names;
 mod shared_folder;
 mod shared_limits;
@@ -45,7 +52,11 @@ mod wire;
 mod worker;
 mod workspaces_object;
 
+pub use blob_bucket::BlobBucket;
 pub use blob_folder::BlobFolder;
+pub use blob_store::BlobStore;
+pub use bucket_address::{BucketSettings, is_bucket};
+pub use bucket_fault::{BucketFault, StoreRefusal};
 pub use callback_probe::CallbackFinding;
 pub use hands::{RunStartFuture, RunStarter, StartFault, WakeFuture, Waker};
 pub use identity::{IdentityKeyFault, IdentityKeys};

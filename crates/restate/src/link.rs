@@ -116,7 +116,7 @@ fn parsed(address: &str) -> Result<Url, LinkFault> {
 }
 
 /// Whether an address is one of this machine.
-fn is_here(url: &Url) -> bool {
+pub(crate) fn is_here(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let is_loopback = bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());

@@ -16,7 +16,7 @@ use updraft_engine::Error as EngineError;
 use updraft_journal::Blob;
 use updraft_run::{Record, RunId};
 
-use crate::blob_folder::BlobFolder;
+use crate::blob_store::BlobStore;
 use crate::changes::ChangeLog;
 use crate::endpoint::{self, Endpoint};
 use crate::hands::Hands;
@@ -72,7 +72,7 @@ pub struct WorkerOptions {
     /// Whether it takes the place of a worker of the same name on another machine.
     pub takes_over: bool,
     /// Where large values are kept for all workers.
-    pub blobs: Option<BlobFolder>,
+    pub blobs: Option<BlobStore>,
 }
 
 /// Why a worker does not start.
@@ -96,7 +96,7 @@ pub enum WorkerStartFault {
 pub(crate) struct WorkerConnection {
     pub(crate) ingress: Ingress,
     pub(crate) admin: Ingress,
-    pub(crate) blobs: Option<BlobFolder>,
+    pub(crate) blobs: Option<BlobStore>,
     pub(crate) machine: String,
     /// A random text that no other process has.
     pub(crate) process: String,
@@ -319,13 +319,9 @@ impl WorkerConnection {
 
     /// Keeps large values for all workers.
     pub(crate) async fn keep_blobs(&self, run: &RunId, blobs: &[Blob]) -> Result<(), EngineError> {
-        let Some(folder) = self.blobs.clone() else { return Ok(()) };
-        let blobs: Arc<[Blob]> = blobs.into();
+        let Some(store) = &self.blobs else { return Ok(()) };
         loop {
-            let (folder, blobs) = (folder.clone(), Arc::clone(&blobs));
-            let writing = move || blobs.iter().try_for_each(|blob| folder.put(blob));
-            let written = tokio::task::spawn_blocking(writing).await;
-            let Err(error) = written.unwrap_or_else(|error| Err(std::io::Error::other(error))) else { return Ok(()) };
+            let Err(error) = store.put(blobs).await else { return Ok(()) };
             // Without them, the result of something that has happened could not be recorded. So it waits, as for Restate.
             tracing::warn!(%run, %error, "large values cannot be kept for the other workers now");
             if !self.ingress.waits(BETWEEN_WRITES).await {
@@ -337,11 +333,8 @@ impl WorkerConnection {
 
     /// The large values that records name.
     pub(crate) async fn blobs_in(&self, run: &RunId, records: &[Record]) -> Result<Vec<Blob>, EngineError> {
-        let Some(folder) = self.blobs.clone() else { return Ok(Vec::new()) };
-        let records = records.to_vec();
-        let read = tokio::task::spawn_blocking(move || folder.named_in(&records)).await;
-        let read = read.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-        let what = |error| format!("large values cannot be read from the folder of all workers: {error}");
-        read.map_err(|error| EngineError::Home { run: run.clone(), what: what(error) })
+        let Some(store) = &self.blobs else { return Ok(Vec::new()) };
+        let what = |error| format!("large values of all workers cannot be read: {error}");
+        store.named_in(records).await.map_err(|error| EngineError::Home { run: run.clone(), what: what(error) })
     }
 }

@@ -48,7 +48,7 @@ pub struct WorkerCard {
     pub labels: BTreeSet<String>,
     /// Whether it has not been stopped in an orderly way.
     pub is_present: bool,
-    /// Which folder it keeps large values in; empty if it keeps them to itself.
+    /// Which folder or bucket it keeps large values in; empty if it keeps them to itself.
     #[serde(default)]
     pub blobs: String,
 }
@@ -112,7 +112,7 @@ impl WorkspaceCard {
             self.workers.iter().find(|(known, card)| must_agree(known, card) && card.blobs != worker.blobs)
         {
             return Err(format!(
-                "the worker `{other}` keeps large values in another folder; name the same one with --blobs"
+                "the worker `{other}` keeps large values elsewhere; name the same folder or bucket with --blobs"
             ));
         }
         (self.folder, self.is_shared) = (folder, is_shared);

@@ -19,4 +19,7 @@ pub(crate) struct DoctorArgs {
     /// A file with the token that is sent to both; needed beyond this machine
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "restate")]
     pub(crate) restate_token: Option<PathBuf>,
+    /// Also check the folder or bucket (s3://BUCKET/PREFIX) for large values: writes, reads and deletes something small
+    #[arg(long, value_name = "PLACE", value_hint = ValueHint::DirPath, requires = "restate")]
+    pub(crate) blobs: Option<PathBuf>,
 }

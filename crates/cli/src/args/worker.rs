@@ -38,8 +38,8 @@ pub(crate) struct RestateFlags {
     /// Other machines have the same folder at the same path, and workers of their own
     #[arg(long, requires = "blobs")]
     pub(crate) shared: bool,
-    /// Keep large values also in this folder, so that other workers find them
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// Keep large values also in this folder or bucket (s3://BUCKET/PREFIX), so that other workers find them
+    #[arg(long, value_name = "PLACE", value_hint = ValueHint::DirPath)]
     pub(crate) blobs: Option<PathBuf>,
     /// Take the place of the worker with this name on another machine, which is gone
     #[arg(long)]

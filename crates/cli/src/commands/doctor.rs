@@ -18,6 +18,9 @@ pub(crate) fn run(folders: &AppFolders, args: &DoctorArgs) -> CliResult {
         if let Some(ingress) = &args.restate {
             checks.extend(restate::checks(ingress, args.restate_admin.as_deref(), token.as_deref()).await);
         }
+        if let Some(place) = &args.blobs {
+            checks.push(restate::blobs(place).await);
+        }
         Ok(checks)
     })?;
     print(&checks, args.place.json);

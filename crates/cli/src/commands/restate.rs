@@ -1,5 +1,6 @@
 //! What `worker` and `serve --engine restate` share: runs are kept by Restate, and this process is one of its workers.
 
+mod blobs;
 mod limits;
 mod start_orders;
 
@@ -12,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::RunHome;
 use updraft_models::SharedLimits;
 use updraft_restate::{
-    BlobFolder, IdentityKeys, RestateHome, RestateLink, RestateWorker, RunProjector, ServiceNames, Waker,
-    WorkerOptions, WorkerStartFault, WorkspaceOptions, make_shared_workspace_id, shared_workspace_id,
+    IdentityKeys, RestateHome, RestateLink, RestateWorker, RunProjector, ServiceNames, Waker, WorkerOptions,
+    WorkerStartFault, WorkspaceOptions, make_shared_workspace_id, shared_workspace_id,
 };
 use updraft_workbench::{RunCallbacks, UpdraftService};
 
@@ -23,6 +24,7 @@ use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
 use crate::{journal, out};
 
+pub(super) use blobs::check as check_blobs;
 pub(super) use start_orders::start_order;
 
 /// The longest part of a folder's name in the name of its worker.
@@ -65,7 +67,10 @@ pub(super) async fn start(
         host: host(),
         process: random(8)?,
         takes_over: flags.take_over,
-        blobs: flags.blobs.as_deref().map(open_blobs).transpose()?,
+        blobs: match &flags.blobs {
+            Some(place) => Some(blobs::open(place, stop).await?),
+            None => None,
+        },
         link,
     };
     let names = options.workspaces.iter().map(|workspace| workspace.names.worker());
@@ -109,7 +114,7 @@ fn not_started(fault: WorkerStartFault) -> CliError {
 
 /// Says what the worker is, and where its files are.
 fn announcement(options: &WorkerOptions) -> String {
-    let WorkerOptions { link, workspaces, is_shared, labels, .. } = options;
+    let WorkerOptions { link, workspaces, is_shared, labels, blobs, .. } = options;
     let place = link.url.clone().unwrap_or_else(|| link.listen.to_string());
     let mut lines = vec![format!("runs are kept by Restate at {}; this is a worker of it, at {place}", link.ingress)];
     for WorkspaceOptions { names, id, folder } in workspaces {
@@ -120,6 +125,7 @@ fn announcement(options: &WorkerOptions) -> String {
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         lines.push(format!("  labels: {}", labels.join(", ")));
     }
+    lines.extend(blobs.as_ref().map(|blobs| format!("  large values are also in {}", blobs.place())));
     lines.join("\n")
 }
 
@@ -245,10 +251,6 @@ fn host() -> String {
 
 fn random(bytes: usize) -> Result<String, CliError> {
     folders::unguessable(bytes).map_err(CliError::failed)
-}
-
-fn open_blobs(folder: &Path) -> Result<BlobFolder, CliError> {
-    BlobFolder::open(folder, &random(16)?).map_err(|error| CliError::file("write to", folder, &error))
 }
 
 /// A token from its file.

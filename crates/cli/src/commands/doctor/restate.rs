@@ -1,10 +1,13 @@
 //! `updraft doctor --restate`: what a Restate server and its workers lack, and what to do about it.
 
+use std::path::Path;
+
 use updraft_restate::{
     AdminFinding, CallbackFinding, RegisteredWorker, ServerInspection, WaitingRequests, check_address, nodes_of,
 };
 use updraft_workbench::doctor::{CheckStatus, DoctorCheck};
 
+use crate::commands::restate::check_blobs;
 use crate::time_format;
 
 /// The oldest version that Updraft is tested with.
@@ -25,6 +28,14 @@ pub(super) async fn checks(ingress: &str, admin: Option<&str>, token: Option<&st
     match updraft_restate::inspect(ingress, &admin, token, time_format::now).await {
         Ok(found) => describe(&found),
         Err(why) => vec![check(CheckStatus::Fail, "restate", why, "")],
+    }
+}
+
+/// Checks the place for large values.
+pub(super) async fn blobs(place: &Path) -> DoctorCheck {
+    match check_blobs(place).await {
+        Ok(()) => check(CheckStatus::Ok, "blobs", format!("{}: written, read and deleted", place.display()), ""),
+        Err((why, advice)) => check(CheckStatus::Fail, "blobs", why, advice),
     }
 }
 
