@@ -133,6 +133,17 @@ impl Ingress {
         Ok(rows.rows)
     }
 
+    /// Changes something at the admin address, in one attempt.
+    pub(crate) async fn patch(&self, path: &str, patience: Duration) -> Result<(), CallFault> {
+        let node = &self.nodes[self.asked.load(Ordering::Relaxed) % self.nodes.len()];
+        let request = self.client.patch(format!("{node}{path}")).timeout(patience);
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        attempt(request).await.map(drop)
+    }
+
     /// Waits for some time. Returns whether the process goes on.
     pub(crate) async fn waits(&self, time: Duration) -> bool {
         tokio::select! {

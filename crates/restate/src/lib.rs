@@ -14,6 +14,7 @@
 //! | who may call whom | `link.rs`, `identity.rs` |
 //! | one invocation, and its bytes | `invocation.rs`, `wire.rs` |
 //! | the HTTP server and client | `endpoint.rs`, `manifest.rs`, `hosted_workspace.rs`, `ingress.rs` |
+//! | requests to a worker that is gone | `bound_requests.rs` |
 //! | reading a run back, and copies of runs | `run_log.rs`, `run_projector.rs`, `changes.rs` |
 //! | large values | `blob_store.rs`, `blob_folder.rs`, `blob_bucket.rs` |
 //! | an S3-compatible store | `bucket_client.rs`, `bucket_address.rs`, `bucket_fault.rs`, `s3_signature.rs` |
@@ -23,6 +24,7 @@
 mod blob_bucket;
 mod blob_folder;
 mod blob_store;
+mod bound_requests;
 mod bucket_address;
 mod bucket_client;
 mod bucket_fault;

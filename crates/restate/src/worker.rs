@@ -17,11 +17,13 @@ use updraft_journal::Blob;
 use updraft_run::{Record, RunId};
 
 use crate::blob_store::BlobStore;
+use crate::bound_requests::bring_along;
 use crate::changes::ChangeLog;
 use crate::endpoint::{self, Endpoint};
 use crate::hands::Hands;
 use crate::hosted_workspace::HostedWorkspace;
 use crate::ingress::{CallFault, CallTarget, Ingress};
+use crate::limits_object::LIMITS;
 use crate::link::{LinkFault, RestateLink};
 use crate::messages::ObjectHead;
 use crate::restate_home::RestateHome;
@@ -157,6 +159,7 @@ impl RestateWorker {
         let mut serving = JoinSet::new();
         serving.spawn(endpoint::serve(listener, Arc::clone(&endpoint)));
         connection.register(PATIENCE).await?;
+        serving.spawn(bring_along(Arc::clone(&connection), services_of(workspaces)));
         for (id, request) in &joining {
             connection.join(id, request).await?;
         }
@@ -184,6 +187,12 @@ impl RestateWorker {
             }
         }
     }
+}
+
+/// The services of these workspaces, and those that all workers offer.
+fn services_of(workspaces: &[WorkspaceOptions]) -> Vec<String> {
+    let own = workspaces.iter().flat_map(|WorkspaceOptions { names, .. }| [names.runs(), names.log(), names.hands()]);
+    own.chain([WORKSPACES.to_owned(), LIMITS.to_owned()]).collect()
 }
 
 impl WorkerOptions {
