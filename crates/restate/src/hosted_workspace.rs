@@ -19,6 +19,8 @@ pub(crate) struct HostedWorkspace {
     pub(crate) folded: FoldedRuns,
     pub(crate) hands: Arc<Hands>,
     pub(crate) changes: Arc<ChangeLog>,
+    /// The machine of this process.
+    pub(crate) machine: String,
 }
 
 /// The run that was started.
@@ -38,7 +40,7 @@ impl HostedWorkspace {
         let names = &self.log.names;
         let result = if service == names.runs() {
             match handler {
-                "attach" => runs_object::attach(invocation),
+                "attach" => runs_object::attach(invocation, &self.machine),
                 "adopt" => self.adopt(invocation),
                 "advance" | "tell" => Box::pin(self.decide(handler, invocation)).await,
                 "head" => head_of(invocation).and_then(|head| Ok(vec![Command::Output(json(&head)?)])),

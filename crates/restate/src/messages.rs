@@ -47,6 +47,13 @@ impl SentRecord {
     }
 }
 
+/// The request to give a run to a process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct AttachRequest {
+    /// The machine of the process.
+    pub(crate) machine: String,
+}
+
 /// The request to advance a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AdvanceRequest {

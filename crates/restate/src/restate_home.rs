@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 use updraft_engine::{EffectFuture, Error, HomeAttachment, HomeDecision, HomeInputs, RunHome};
@@ -12,10 +13,14 @@ use crate::changes::ChangeLog;
 use crate::hands::{Hands, RunStarter, Waker};
 use crate::hosted_workspace::HostedWorkspace;
 use crate::ingress::{CallFault, CallTarget};
-use crate::messages::{AdoptRequest, AdvanceRequest, LogEntry, ObjectHead, SentRecord};
+use crate::messages::{AdoptRequest, AdvanceRequest, AttachRequest, LogEntry, ObjectHead, SentRecord};
 use crate::run_log::RunLog;
 use crate::service_names::ServiceNames;
 use crate::worker::WorkerConnection;
+
+/// How often a run is asked for again that was refused: a node that has not heard yet of this worker asks the one before it.
+const REFUSALS: u32 = 3;
+const BETWEEN_REFUSALS: Duration = Duration::from_millis(500);
 
 /// Keeps the runs of one workspace in Restate, and takes what it hands over.
 pub struct RestateHome {
@@ -107,10 +112,21 @@ impl RunHome for RestateHome {
         Box::pin(async move {
             // Before anything can be handed over to the new epoch.
             let handed = self.hands.drive(run);
-            // With a key: an attempt that nobody waits for any more must not take the run away from the one after it.
-            let number = self.requests.fetch_add(1, Ordering::Relaxed);
-            let key = format!("attach-{}-{number}", self.connection.process);
-            let head: ObjectHead = self.call(run, "attach", &key, &Value::Null).await?;
+            let request = AttachRequest { machine: self.connection.machine.clone() };
+            let mut refusals = 0;
+            let head: ObjectHead = loop {
+                // With a key: an attempt that nobody waits for any more must not take the run away from the one after it.
+                let number = self.requests.fetch_add(1, Ordering::Relaxed);
+                let key = format!("attach-{}-{number}", self.connection.process);
+                match self.call(run, "attach", &key, &request).await {
+                    Err(Error::Journal(updraft_journal::Error::Fenced(_)))
+                        if refusals < REFUSALS && self.log.ingress.waits(BETWEEN_REFUSALS).await =>
+                    {
+                        refusals += 1;
+                    }
+                    other => break other?,
+                }
+            };
             Ok(HomeAttachment { epoch: head.epoch, records: head.records, handed })
         })
     }

@@ -16,7 +16,7 @@ use updraft_run::{Input, Record, Run};
 
 use crate::invocation::{Command, Invocation};
 use crate::messages::{
-    AdoptRequest, AdvanceRequest, DecidedInput, HandOver, LogEntry, ObjectHead, SentRecord, TellRequest,
+    AdoptRequest, AdvanceRequest, AttachRequest, DecidedInput, HandOver, LogEntry, ObjectHead, SentRecord, TellRequest,
 };
 use crate::service_names::ServiceNames;
 
@@ -63,11 +63,17 @@ pub(crate) fn head_of(invocation: &Invocation) -> Result<ObjectHead, HandlerFaul
     }
 }
 
-/// Gives the run to the process that asks.
-pub(crate) fn attach(invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+/// Gives the run to the process that asks. Restate calls the machine that was registered last, so whoever asks from another
+/// one has been taken over from.
+pub(crate) fn attach(invocation: &Invocation, machine: &str) -> Result<Vec<Command>, HandlerFault> {
     let head = if let Some(stored) = invocation.replayed.first() {
         parse(stored)?
     } else {
+        let asking: Option<AttachRequest> = parse(&invocation.input)?;
+        if asking.is_some_and(|asking| asking.machine != machine) {
+            let why = "another machine has taken the place of this worker; stop it".to_owned();
+            return Err(HandlerFault::Refused(409, why));
+        }
         let head = head_of(invocation)?;
         ObjectHead { epoch: head.epoch + 1, ..head }
     };
@@ -251,13 +257,18 @@ mod tests {
         let refused = advance(&AdvanceRequest { epoch: 2, inputs: Vec::new() }, folded).unwrap_err();
         assert!(matches!(refused, HandlerFault::Refused(409, _)), "{refused:?}");
         let head = ObjectHead { epoch: 3, ..ObjectHead::default() };
-        let commands = attach(&invocation(&head, &())).unwrap();
+        let from = |machine: &str| AttachRequest { machine: machine.to_owned() };
+        let commands = attach(&invocation(&head, &from("m1")), "m1").unwrap();
         let [Command::Set { value, .. }, Command::Output(told)] = commands.as_slice() else { panic!("{commands:?}") };
         assert_eq!(parse::<ObjectHead>(value).unwrap().epoch, 4);
         assert_eq!(value, told);
         // Stored, but the process never heard of it: it gets the same epoch, not the next.
-        let stored = Invocation { replayed: vec![value.clone()], ..invocation(&ObjectHead { epoch: 4, ..head }, &()) };
-        assert_eq!(attach(&stored).unwrap(), commands);
+        let again = invocation(&ObjectHead { epoch: 4, ..head.clone() }, &from("m1"));
+        let stored = Invocation { replayed: vec![value.clone()], ..again };
+        assert_eq!(attach(&stored, "m1").unwrap(), commands);
+        // It asks again, but Restate calls its successor now.
+        let refused = attach(&invocation(&head, &from("m1")), "m2").unwrap_err();
+        assert!(matches!(refused, HandlerFault::Refused(409, _)), "{refused:?}");
     }
 
     #[test]

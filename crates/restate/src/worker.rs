@@ -150,7 +150,8 @@ impl RestateWorker {
         for WorkspaceOptions { names, id, .. } in workspaces {
             let log = RunLog { ingress: connection.ingress.clone(), names: names.clone() };
             let (folded, hands) = (FoldedRuns::default(), Arc::new(Hands::default()));
-            let workspace = HostedWorkspace { log, folded, hands, changes: Arc::new(ChangeLog::new(process)) };
+            let (changes, machine) = (Arc::new(ChangeLog::new(process)), connection.machine.clone());
+            let workspace = HostedWorkspace { log, folded, hands, changes, machine };
             homes.push(Arc::new(RestateHome::new(Arc::clone(&connection), id.clone(), &workspace)));
             hosted.push(Arc::new(workspace));
         }
