@@ -192,3 +192,6 @@ where
     }
     Ok(done)
 }
+
+#[cfg(test)]
+mod tests;
