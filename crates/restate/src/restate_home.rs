@@ -118,14 +118,12 @@ impl RunHome for RestateHome {
                 // With a key: an attempt that nobody waits for any more must not take the run away from the one after it.
                 let number = self.requests.fetch_add(1, Ordering::Relaxed);
                 let key = format!("attach-{}-{number}", self.connection.process);
-                match self.call(run, "attach", &key, &request).await {
-                    Err(Error::Journal(updraft_journal::Error::Fenced(_)))
-                        if refusals < REFUSALS && self.log.ingress.waits(BETWEEN_REFUSALS).await =>
-                    {
-                        refusals += 1;
-                    }
-                    other => break other?,
+                let asked = self.call(run, "attach", &key, &request).await;
+                let is_refused = matches!(asked, Err(Error::Journal(updraft_journal::Error::Fenced(_))));
+                if !is_refused || refusals == REFUSALS || !self.log.ingress.waits(BETWEEN_REFUSALS).await {
+                    break asked?;
                 }
+                refusals += 1;
             };
             Ok(HomeAttachment { epoch: head.epoch, records: head.records, handed })
         })
