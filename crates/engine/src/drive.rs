@@ -11,6 +11,7 @@ mod next_inputs;
 mod parts;
 mod write_ahead;
 
+pub use at_home::home_of;
 pub(crate) use at_home::{attach as attach_home, check_home, check_place, leave_home, note_home};
 pub(crate) use begin::context_blob;
 pub(crate) use calls_from_code::CallRequest;

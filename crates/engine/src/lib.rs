@@ -79,7 +79,7 @@ pub use changed_files::{ChangedFile, changed_files};
 pub use context::{SkillEntry, WorkspaceContext};
 pub use context_parts::{ContextPart, context_of};
 pub use diff::{RunDiff, StepDiff, diff};
-pub use drive::DriveResult;
+pub use drive::{DriveResult, home_of};
 pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
 pub use finished_steps::{FinishedRun, FinishedStep, ResultState, WebResults};

@@ -211,6 +211,11 @@ pub(crate) async fn note_home(journal: &Journal, id: &RunId, place: String) -> R
 /// Where the journal notes which runs have their home elsewhere, so that no other process continues them here.
 const HOMES: &str = "homes";
 
+/// Where a run has its home, if that is elsewhere.
+pub fn home_of(journal: &Journal, id: &RunId) -> Result<Option<String>, Error> {
+    Ok(journal.stored(HOMES, id.as_str())?.map(|found| found.value))
+}
+
 /// Refuses to continue a run here whose home is elsewhere.
 pub(crate) fn check_home(journal: &Journal, id: &RunId, run: &Run) -> Result<(), Error> {
     match journal.stored(HOMES, id.as_str())? {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
-use updraft_engine::{Engine, HandedEffect, PersonResponse, ResponseStatus, RunHandle};
+use updraft_engine::{Engine, HandedEffect, PersonResponse, ResponseStatus, RunHandle, home_of};
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{EffectAddress, Goal, Input, Run, RunId, Status};
 
@@ -33,6 +33,8 @@ pub(crate) const ENTRY_POINT: &str = "mcp";
 const LOOK: Duration = Duration::from_millis(500);
 /// How long to wait for an input to take effect.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same for an input that the run's home elsewhere has to accept.
+const HOME_PATIENCE: Duration = Duration::from_secs(10);
 /// Why a run is opened that no process is driving. Stopping it is always possible.
 #[derive(Clone, Copy)]
 enum ReopenReason {
@@ -310,18 +312,29 @@ impl LiveRuns {
     async fn until_taken(&self, id: &RunId, input: &Input) -> Result<(), Fault> {
         let stops = matches!(input, Input::Pause | Input::Cancel { step: None, .. });
         self.wake(id, if stops { ReopenReason::ToStop } else { ReopenReason::ToGoOn }).await?;
+        let home = home_of(self.journal(), id)?;
         let mut changes = self.journal().changes();
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        while self.journal().inbox(id)?.iter().any(|waiting| waiting.input == *input)
-            && tokio::time::Instant::now() < deadline
-        {
-            let _ = tokio::time::timeout(LOOK, changes.next()).await;
+        let patience = if home.is_some() { HOME_PATIENCE } else { PATIENCE };
+        let deadline = tokio::time::Instant::now() + patience;
+        while self.journal().inbox(id)?.iter().any(|waiting| waiting.input == *input) {
+            if tokio::time::Instant::now() < deadline {
+                let _ = tokio::time::timeout(LOOK, changes.next()).await;
+                continue;
+            }
+            return match home {
+                // Whoever keeps runs elsewhere wants them to survive this machine.
+                Some(place) => {
+                    Err(Fault::failed(format!("{place} does not answer, so this has not been accepted yet"))
+                        .hint("it is kept on this machine and passed on later; to be sure, send it again then"))
+                }
+                None => Ok(()),
+            };
         }
         Ok(())
     }
 
     /// Waits until the run cannot continue without a person, or has stopped. The future may be dropped.
-    pub(super) async fn until_rest(&self, id: &RunId) -> Result<(), Fault> {
+    pub async fn until_rest(&self, id: &RunId) -> Result<(), Fault> {
         loop {
             let here = self.driven().get(id).cloned();
             if let Some(rests) = here {
