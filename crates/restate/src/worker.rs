@@ -51,8 +51,10 @@ pub struct WorkspaceOptions {
     pub names: ServiceNames,
     /// Its id: the worker's name, unless several workers share it.
     pub id: String,
-    /// The folder.
+    /// The folder, or the address of the repository.
     pub folder: String,
+    /// Whether its files come from a repository, which every worker clones.
+    pub is_repository: bool,
 }
 
 /// What a worker is started with.
@@ -141,8 +143,8 @@ impl RestateWorker {
         let joining: Vec<(String, JoinRequest)> =
             workspaces.iter().map(|workspace| (workspace.id.clone(), options.joining(workspace))).collect();
         // Before Restate calls this worker instead of another one.
-        for (id, request) in &joining {
-            connection.check_joining(id, request).await?;
+        for ((id, request), workspace) in joining.iter().zip(workspaces) {
+            connection.check_joining(id, request, !workspace.is_repository).await?;
         }
         let no_listener = |error| WorkerStartFault::Listen(link.listen, error);
         let listener = TcpListener::bind(link.listen).await.map_err(no_listener)?;
@@ -209,7 +211,7 @@ impl WorkerOptions {
             name: workspace.names.worker().to_owned(),
             worker,
             folder: workspace.folder.clone(),
-            is_shared: self.is_shared,
+            is_shared: self.is_shared || workspace.is_repository,
             takes_over: self.takes_over,
         }
     }
@@ -292,11 +294,11 @@ impl WorkerConnection {
         Ok(taken)
     }
 
-    /// Refuses to join a workspace whose files are elsewhere.
-    async fn check_joining(&self, id: &str, request: &JoinRequest) -> Result<(), WorkerStartFault> {
+    /// Refuses to join a workspace whose files are elsewhere. A repository is no folder in which workers leave marks.
+    async fn check_joining(&self, id: &str, request: &JoinRequest, is_folder: bool) -> Result<(), WorkerStartFault> {
         let mut card = self.card_of(id).await?;
         card.clone().join(request.clone()).map_err(WorkerStartFault::Refused)?;
-        if request.is_shared {
+        if request.is_shared && is_folder {
             let folder = Path::new(&request.folder);
             card.workers.remove(&request.name);
             if let Some(other) = without_mark(folder, &card) {

@@ -31,6 +31,7 @@
 //! | `permissions.rs`, `aside.rs` | what decides about calls; files that were moved out of the workspace |
 //! | `import.rs` and `import/` | runs from files |
 //! | `removal.rs`, `piped_files.rs` | runs removed for good, with all that was kept for them |
+//! | `repositories.rs` and `repositories/` | git repositories that runs clone, and push what they change to |
 //! | `service.rs` and `service/` | the service that other programs use: runs, files, conversations |
 
 mod adopt;
@@ -63,6 +64,7 @@ pub mod recipes;
 mod remote_agents;
 pub mod removal;
 mod repeat;
+pub mod repositories;
 mod resume;
 pub mod sandbox_probe;
 pub mod schedules;

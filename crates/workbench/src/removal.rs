@@ -9,6 +9,7 @@ use updraft_run::{RunId, Timestamp};
 use crate::fault::{Fault, blocking};
 use crate::folders::AppFolders;
 use crate::observe::remove_logs;
+use crate::repositories::{self, RunBranch};
 use crate::{piped_files, tools, undo};
 
 /// Which runs are old enough to be removed.
@@ -37,6 +38,9 @@ impl PruneOrder {
         });
         let files = files.await?;
         let gone = journal.prune(self.before, self.workspace.as_deref()).await?;
+        for id in &gone {
+            RunBranch::forget(journal, id).await;
+        }
         let (folders, journal, ids) = (folders.clone(), journal.clone(), gone.clone());
         blocking(move || {
             for id in &ids {
@@ -54,14 +58,17 @@ pub async fn remove_run(folders: &AppFolders, journal: &Journal, id: &RunId, for
     // Of a run that the journal has lost, only the name is left.
     let files = journal.head(id).map(|run| piped_files::given_to(journal, &run)).unwrap_or_default();
     journal.delete(id, forced).await?;
+    RunBranch::forget(journal, id).await;
     forget(folders, id);
     piped_files::remove(journal, &files.into_iter().collect())
 }
 
-/// Removes what was kept to undo the run, copies of the workspace that its candidates left, and its logs.
+/// Removes what was kept to undo the run, copies of the workspace that its candidates left, its clone of a repository, and its
+/// logs.
 fn forget(folders: &AppFolders, id: &RunId) {
     // Usually there is nothing; leftovers do no harm.
     let _ = std::fs::remove_dir_all(undo::records(folders).join(id.as_str()));
     let _ = std::fs::remove_dir_all(tools::copies_of(folders, id));
+    repositories::forget_clone(folders, id);
     remove_logs(folders, id);
 }

@@ -51,9 +51,13 @@ pub(crate) struct RestateFlags {
 pub(crate) struct WorkerArgs {
     #[command(subcommand)]
     pub(crate) command: Option<WorkerCommand>,
-    /// The folders it works in, with commas between them (default: the current one)
-    #[arg(long, value_name = "DIR,…", value_delimiter = ',', value_hint = ValueHint::DirPath)]
+    /// The folders it works in, with commas between them (default: the current one); also git repositories, as
+    /// https://HOST/PATH#BRANCH, USER@HOST:PATH or file:///PATH: cloned for each run, and pushed to a branch of its own
+    #[arg(long, value_name = "DIR|URL,…", value_delimiter = ',', value_hint = ValueHint::DirPath)]
     pub(crate) workspaces: Vec<PathBuf>,
+    /// Use the settings, agents and tools of git repositories as your own, as `updraft trust` does for a folder
+    #[arg(long)]
+    pub(crate) trust_repositories: bool,
     #[command(flatten)]
     pub(crate) restate: RestateFlags,
     /// The model for new runs, as with `run`
@@ -96,8 +100,8 @@ pub(crate) struct WorkerStartArgs {
     /// The id of the run; if there is one with this id already, none is started
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// The folder that the worker works in (default: the current one)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// The folder or repository that the worker works in (default: the current folder)
+    #[arg(long, value_name = "DIR|URL", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// The id of the workspace, as its worker says it at its start; for a machine that does not have the folder
     #[arg(long, value_name = "ID", conflicts_with = "workspace")]

@@ -2,6 +2,7 @@
 
 mod blobs;
 mod limits;
+mod repository_runs;
 mod start_orders;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use updraft_restate::{
     IdentityKeys, RestateHome, RestateLink, RestateWorker, RunProjector, ServiceNames, Waker, WorkerOptions,
     WorkerStartFault, WorkspaceOptions, make_shared_workspace_id, shared_workspace_id,
 };
+use updraft_workbench::repositories::{RepositoryAddress, RepositoryMirror};
 use updraft_workbench::{RunCallbacks, UpdraftService};
 
 use self::limits::RestateLimits;
@@ -25,14 +27,53 @@ use crate::folders::{self, AppFolders};
 use crate::{journal, out};
 
 pub(super) use blobs::check as check_blobs;
+pub(super) use repository_runs::RepositoryRuns;
 pub(super) use start_orders::start_order;
 
 /// The longest part of a folder's name in the name of its worker.
 const LONGEST_NAME: usize = 24;
 
+/// Where the files of a worker's runs are.
+#[derive(Clone, Debug)]
+pub(super) enum WorkerPlace {
+    /// In a folder, by its canonical path.
+    Folder(PathBuf),
+    /// In a git repository, which is cloned for each run.
+    Repository(RepositoryAddress),
+}
+
+impl WorkerPlace {
+    /// A folder, or the address of a repository.
+    pub(super) fn find(given: &Path) -> Result<Self, CliError> {
+        match given.to_str().filter(|text| RepositoryAddress::is_meant(text)) {
+            Some(text) => Ok(WorkerPlace::Repository(RepositoryAddress::parse(text)?)),
+            None => Ok(WorkerPlace::Folder(folders::workspace(Some(given))?)),
+        }
+    }
+
+    /// A short name for it, of letters, digits and `-`.
+    fn name(&self) -> String {
+        let name = match self {
+            WorkerPlace::Folder(folder) => folder.file_name().map(|name| name.to_string_lossy().into_owned()),
+            WorkerPlace::Repository(address) => Some(address.name()),
+        };
+        let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+        name.unwrap_or_default().chars().filter(plain).take(LONGEST_NAME).collect()
+    }
+
+    fn address(&self) -> String {
+        match self {
+            WorkerPlace::Folder(folder) => folder.display().to_string(),
+            WorkerPlace::Repository(address) => address.to_string(),
+        }
+    }
+}
+
 /// A worker that Restate calls.
 pub(super) struct LiveWorker {
     worker: RestateWorker,
+    /// The repositories, at the places of those workspaces that are some.
+    repositories: Vec<Option<Arc<RepositoryMirror>>>,
     limits: Arc<dyn SharedLimits>,
     is_shared: bool,
     stop: CancellationToken,
@@ -40,10 +81,10 @@ pub(super) struct LiveWorker {
     _locks: Vec<File>,
 }
 
-/// Starts the worker of these folders: Restate can call it from here on.
+/// Starts the worker of these workspaces: Restate can call it from here on.
 pub(super) async fn start(
     folders: &AppFolders,
-    workspaces: &[PathBuf],
+    workspaces: &[WorkerPlace],
     flags: &RestateFlags,
     stop: &CancellationToken,
 ) -> Result<LiveWorker, CliError> {
@@ -75,14 +116,17 @@ pub(super) async fn start(
     };
     let names = options.workspaces.iter().map(|workspace| workspace.names.worker());
     let locks = names.map(|name| lock(folders, name)).collect::<Result<Vec<File>, CliError>>()?;
+    let repositories = open_repositories(folders, workspaces, &options).await?;
     let said = announcement(&options);
     let worker = RestateWorker::start(options, stop.clone()).await.map_err(not_started)?;
     out::note(&said);
-    for (folder, home) in workspaces.iter().zip(worker.homes()) {
-        start_orders::note_workspace(folders, folder, home.workspace())?;
+    for (place, home) in workspaces.iter().zip(worker.homes()) {
+        if let WorkerPlace::Folder(folder) = place {
+            start_orders::note_workspace(folders, folder, home.workspace())?;
+        }
     }
     let limits = Arc::new(RestateLimits::new(worker.limits()));
-    Ok(LiveWorker { worker, limits, is_shared: flags.shared, stop: stop.clone(), _locks: locks })
+    Ok(LiveWorker { worker, repositories, limits, is_shared: flags.shared, stop: stop.clone(), _locks: locks })
 }
 
 /// Refuses a second process of a worker: Restate would call the one that came last, and runs of the other would stand still.
@@ -117,8 +161,12 @@ fn announcement(options: &WorkerOptions) -> String {
     let WorkerOptions { link, workspaces, is_shared, labels, blobs, .. } = options;
     let place = link.url.clone().unwrap_or_else(|| link.listen.to_string());
     let mut lines = vec![format!("runs are kept by Restate at {}; this is a worker of it, at {place}", link.ingress)];
-    for WorkspaceOptions { names, id, folder } in workspaces {
-        let files = if *is_shared { "shared with other machines" } else { "on this machine only" };
+    for WorkspaceOptions { names, id, folder, is_repository } in workspaces {
+        let files = match (is_repository, is_shared) {
+            (true, _) => "cloned for each run, and pushed to a branch of its own",
+            (false, true) => "shared with other machines",
+            (false, false) => "on this machine only",
+        };
         lines.push(format!("  worker `{}` of workspace `{id}`: {folder}, {files}", names.worker()));
     }
     if !labels.is_empty() {
@@ -149,11 +197,7 @@ impl LiveWorker {
         service: &UpdraftService,
     ) -> Result<(), CliError> {
         let mut projector = RunProjector::new(Arc::clone(home), journal::open(folders)?);
-        match projector.copy_own().await {
-            Ok(0) => {}
-            Ok(copied) => out::note(&format!("{copied} runs of this worker were copied from Restate")),
-            Err(fault) => out::note(&format!("runs that are missing here were not copied from Restate: {fault}")),
-        }
+        copy_missing(&projector).await;
         if self.is_shared {
             projector.follow_once().await;
             service.runs.aside(projector.follow(self.stop.clone()));
@@ -175,19 +219,47 @@ impl LiveWorker {
     }
 }
 
-/// What is known about each folder: the worker's name for it, and its id.
+/// Copies the runs of this worker that are missing in the journal here.
+async fn copy_missing(projector: &RunProjector) {
+    match projector.copy_own().await {
+        Ok(0) => {}
+        Ok(copied) => out::note(&format!("{copied} runs of this worker were copied from Restate")),
+        Err(fault) => out::note(&format!("runs that are missing here were not copied from Restate: {fault}")),
+    }
+}
+
+/// Copies the repositories to this machine. Refused if one of them cannot be used.
+async fn open_repositories(
+    folders: &AppFolders,
+    workspaces: &[WorkerPlace],
+    options: &WorkerOptions,
+) -> Result<Vec<Option<Arc<RepositoryMirror>>>, CliError> {
+    let mut opened = Vec::new();
+    for (place, workspace) in workspaces.iter().zip(&options.workspaces) {
+        opened.push(match place {
+            WorkerPlace::Folder(_) => None,
+            WorkerPlace::Repository(address) => {
+                let worker = workspace.names.worker();
+                Some(Arc::new(RepositoryMirror::open(folders, worker, address.clone()).await?))
+            }
+        });
+    }
+    Ok(opened)
+}
+
+/// What is known about each workspace: the worker's name for it, and its id.
 fn workspace_options(
-    workspaces: &[PathBuf],
+    workspaces: &[WorkerPlace],
     flags: &RestateFlags,
     machine: &str,
 ) -> Result<Vec<WorkspaceOptions>, CliError> {
     let mut options = Vec::new();
     let mut known = BTreeSet::new();
-    for folder in workspaces {
+    for place in workspaces {
         let name = match &flags.worker_name {
             Some(name) if workspaces.len() == 1 => name.clone(),
-            Some(name) => format!("{name}-{}", plain_name(folder)),
-            None => usual_name(machine, folder),
+            Some(name) => format!("{name}-{}", place.name()),
+            None => usual_name(machine, place),
         };
         let names = ServiceNames::new(&name).ok_or_else(|| {
             CliError::usage(format!("`{name}` cannot be the name of a worker"))
@@ -197,30 +269,28 @@ fn workspace_options(
             return Err(CliError::usage(format!("two of the folders would have the worker `{name}`"))
                 .hint("leave out --worker-name, or start a worker for each"));
         }
-        let id = if flags.shared {
-            let made = make_shared_workspace_id(folder, &random(8)?);
-            made.map_err(|error| CliError::file("write to", folder, &error))?
-        } else if shared_workspace_id(folder).is_some() {
-            return Err(CliError::usage(format!("`{}` is shared with other machines", folder.display()))
-                .hint("add --shared and --blobs; if it no longer is, remove its folder .updraft-shared"));
-        } else {
-            name
+        let id = match place {
+            WorkerPlace::Repository(address) => address.id(),
+            WorkerPlace::Folder(folder) if flags.shared => {
+                let made = make_shared_workspace_id(folder, &random(8)?);
+                made.map_err(|error| CliError::file("write to", folder, &error))?
+            }
+            WorkerPlace::Folder(folder) if shared_workspace_id(folder).is_some() => {
+                return Err(CliError::usage(format!("`{}` is shared with other machines", folder.display()))
+                    .hint("add --shared and --blobs; if it no longer is, remove its folder .updraft-shared"));
+            }
+            WorkerPlace::Folder(_) => name,
         };
-        options.push(WorkspaceOptions { names, id, folder: folder.display().to_string() });
+        let is_repository = matches!(place, WorkerPlace::Repository(_));
+        options.push(WorkspaceOptions { names, id, folder: place.address(), is_repository });
     }
     Ok(options)
 }
 
-/// The name of the worker of a folder: the same at every start, and another for another folder or machine.
-fn usual_name(machine: &str, folder: &Path) -> String {
-    let place = format!("{machine}\n{}", folder.display());
-    let hash = updraft_journal::hash_of(place.as_bytes()).to_string();
-    format!("{}-{}", plain_name(folder), &hash[..8])
-}
-
-fn plain_name(folder: &Path) -> String {
-    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(LONGEST_NAME).collect()
+/// The name of the worker of a workspace: the same at every start, and another for another workspace or machine.
+fn usual_name(machine: &str, place: &WorkerPlace) -> String {
+    let hash = updraft_journal::hash_of(format!("{machine}\n{}", place.address()).as_bytes()).to_string();
+    format!("{}-{}", place.name(), &hash[..8])
 }
 
 /// A random text by which the workers of this machine are recognised, made at the first start.
@@ -269,10 +339,14 @@ mod tests {
 
     #[test]
     fn a_worker_has_the_same_name_at_every_start_and_others_have_other_names() {
-        let name = usual_name("m1", Path::new("/home/ann/my shop"));
-        assert_eq!(name, usual_name("m1", Path::new("/home/ann/my shop")));
+        let usual = |machine: &str, folder: &str| usual_name(machine, &WorkerPlace::Folder(folder.into()));
+        let name = usual("m1", "/home/ann/my shop");
+        assert_eq!(name, usual("m1", "/home/ann/my shop"));
         assert!(name.starts_with("myshop-") && ServiceNames::new(&name).is_some(), "{name}");
-        assert_ne!(name, usual_name("m2", Path::new("/home/ann/my shop")));
-        assert_ne!(name, usual_name("m1", Path::new("/home/bob/my shop")));
+        assert_ne!(name, usual("m2", "/home/ann/my shop"));
+        assert_ne!(name, usual("m1", "/home/bob/my shop"));
+        let place = WorkerPlace::find(Path::new("https://git.example/team/shop.git#dev")).unwrap();
+        let name = usual_name("m1", &place);
+        assert!(name.starts_with("shop-") && ServiceNames::new(&name).is_some(), "{name}");
     }
 }

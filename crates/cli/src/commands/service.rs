@@ -8,7 +8,7 @@ use updraft_mcp::server::McpHandler;
 use updraft_serve::{ServeToken, UpdraftBackend};
 use updraft_workbench::{Flags, Notice, RunCallbacks, Tell, UpdraftService};
 
-use super::restate::{self, LiveWorker};
+use super::restate::{self, LiveWorker, WorkerPlace};
 use crate::args::{EngineFlags, ServedRunFlags};
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
@@ -58,7 +58,8 @@ pub(super) async fn open(
     let token = token(&token_file)?;
     let worker = match engine {
         Some(engine) => {
-            Some(Box::pin(restate::start(folders, std::slice::from_ref(&folder), &engine.restate, stop)).await?)
+            let place = WorkerPlace::Folder(folder.clone());
+            Some(Box::pin(restate::start(folders, std::slice::from_ref(&place), &engine.restate, stop)).await?)
         }
         None => None,
     };
@@ -78,21 +79,13 @@ pub(super) async fn open_at(
     worker: Option<(&LiveWorker, usize)>,
     stop: &CancellationToken,
 ) -> Result<UpdraftService, CliError> {
-    let flags = Flags {
-        model: served.model.clone(),
-        approvals: served.permission.approvals(),
-        budget: served.spending.budget(),
-        confine: served.confine.flags(),
-        ..Flags::default()
-    };
-    log::begin(folders, &settings::WorkspaceSettings::load(folders, folder, &flags)?.effective.log.value);
     let mut callbacks =
         RunCallbacks { stop: stop.clone(), tell: Arc::new(|notice| tell(&notice)), ..RunCallbacks::default() };
     let home = worker.and_then(|(worker, at)| Some((worker, worker.home(at)?)));
     if let Some((worker, home)) = home {
         worker.attend(home, &mut callbacks);
     }
-    let service = Box::pin(UpdraftService::open_with(folders, folder, flags, callbacks)).await?;
+    let service = Box::pin(open_idle_at(folders, folder, served, callbacks)).await?;
     if let Some((worker, home)) = home {
         Box::pin(worker.serve(folders, home, &service)).await?;
     }
@@ -101,6 +94,24 @@ pub(super) async fn open_at(
         out::note(&format!("continuing {left} interrupted runs"));
     }
     Ok(service)
+}
+
+/// Opens the service in a folder, and continues nothing.
+pub(super) async fn open_idle_at(
+    folders: &AppFolders,
+    folder: &Path,
+    served: &ServedRunFlags,
+    callbacks: RunCallbacks,
+) -> Result<UpdraftService, CliError> {
+    let flags = Flags {
+        model: served.model.clone(),
+        approvals: served.permission.approvals(),
+        budget: served.spending.budget(),
+        confine: served.confine.flags(),
+        ..Flags::default()
+    };
+    log::begin(folders, &settings::WorkspaceSettings::load(folders, folder, &flags)?.effective.log.value);
+    Ok(Box::pin(UpdraftService::open_with(folders, folder, flags, callbacks)).await?)
 }
 
 /// Prints what schedules do.

@@ -7,6 +7,7 @@ use std::path::Path;
 use updraft_engine::{RunReport, SentPrompt, command_to_go_on, context_of, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{FailureKind, Ledger, Level, RunId};
+use updraft_workbench::repositories::RunBranch;
 
 use super::{bus, context, proof, runs, sources};
 use crate::args::ShowArgs;
@@ -43,9 +44,13 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
         whole["status"] = runs::word(&report.head).into();
         whole["context"] = report.context(&journal)?;
         whole["messages"] = updraft_engine::messages(&journal, &id)?.into();
+        if let Some(branch) = RunBranch::of(&journal, &id)? {
+            whole["git"] = serde_json::to_value(branch).unwrap_or_default();
+        }
         out::pretty(&whole);
     } else {
-        out::print(&in_words(&report, &RunEnding::of(&journal, &id, &report.run)));
+        let branch = RunBranch::of(&journal, &id)?;
+        out::print(&in_words(&report, &RunEnding::of(&journal, &id, &report.run), branch.as_ref()));
         for one in updraft_workbench::aside::kept(folders).into_iter().filter(|one| one.moved.run == id.as_str()) {
             out::line(&format!(
                 "\nmoved aside: {} ({})\n  `updraft aside restore {}` puts it back",
@@ -58,7 +63,7 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-fn in_words(report: &RunReport, ending: &RunEnding) -> String {
+fn in_words(report: &RunReport, ending: &RunEnding, branch: Option<&RunBranch>) -> String {
     let paint = Paint::for_stdout();
     let head = &report.head;
     let mut lines = vec![
@@ -73,6 +78,9 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
         ),
         format!("  used       {} · {} events", figures(&report.run), report.run.events()),
     ];
+    if let Some(branch) = branch {
+        lines.insert(4, format!("  branch     {}", out::harmless(&branch.in_words())));
+    }
     let level = report.run.settings().sandbox;
     if level != Level::Unknown {
         lines.push(format!("  sandbox    {level}"));

@@ -1,8 +1,9 @@
-//! `updraft worker`: carries out runs that Restate keeps, in one or several folders, without a page.
+//! `updraft worker`: carries out runs that Restate keeps, in folders and clones of repositories, without a page.
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::restate::{RepositoryRuns, WorkerPlace};
 use super::{restate, service};
 use crate::args::{ServedRunFlags, WorkerArgs, WorkerCommand, WorkerStartArgs};
 use crate::fault::{CliExitCode, CliResult};
@@ -19,33 +20,45 @@ pub(crate) fn run(folders: &AppFolders, args: WorkerArgs) -> CliResult {
 
 /// Works until a signal arrives.
 async fn work(folders: &AppFolders, args: WorkerArgs) -> CliResult {
-    let WorkerArgs { workspaces, restate: flags, model, permission, spending, confine, .. } = args;
+    let WorkerArgs { workspaces, trust_repositories, restate: flags, model, permission, spending, confine, .. } = args;
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let mut given = Vec::new();
-    for folder in &workspaces {
-        given.push(folders::workspace(Some(folder))?);
+    for place in &workspaces {
+        given.push(WorkerPlace::find(place)?);
     }
     if given.is_empty() {
-        given.push(folders::workspace(None)?);
+        given.push(WorkerPlace::Folder(folders::workspace(None)?));
     }
     let worker = Box::pin(restate::start(folders, &given, &flags, &stop)).await?;
-    let mut services = Vec::new();
-    for (at, folder) in given.iter().enumerate() {
-        let served = ServedRunFlags {
-            workspace: Some(folder.clone()),
+    let (mut services, mut repositories) = (Vec::new(), Vec::new());
+    for (at, place) in given.iter().enumerate() {
+        let mut served = ServedRunFlags {
+            workspace: None,
             model: model.clone(),
             permission: permission.clone(),
             spending: spending.clone(),
             confine: confine.clone(),
         };
-        let opened = Box::pin(service::open_at(folders, folder, &served, Some((&worker, at)), &stop)).await?;
-        opened.runs.keep_schedules(service::tell_schedules());
-        services.push(opened);
+        match place {
+            WorkerPlace::Folder(folder) => {
+                served.workspace = Some(folder.clone());
+                let opened = Box::pin(service::open_at(folders, folder, &served, Some((&worker, at)), &stop)).await?;
+                opened.runs.keep_schedules(service::tell_schedules());
+                services.push(opened);
+            }
+            WorkerPlace::Repository(_) => {
+                let opening = RepositoryRuns::open(folders, &worker, at, served, trust_repositories);
+                repositories.push(Box::pin(opening).await?);
+            }
+        }
     }
     out::note("ready");
     let code = signals.first().await;
     worker.leave().await;
+    for runs in repositories {
+        runs.close().await;
+    }
     for service in services {
         service.close().await;
     }

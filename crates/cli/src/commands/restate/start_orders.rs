@@ -12,7 +12,7 @@ use updraft_run::{RunId, RunMode};
 use updraft_workbench::Kind;
 use updraft_workbench::service::{LiveRuns, OrderFace, RunOrder};
 
-use super::read_token;
+use super::{WorkerPlace, read_token};
 use crate::args::WorkerStartArgs;
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
@@ -27,7 +27,7 @@ pub(super) fn starter(runs: &LiveRuns) -> RunStarter {
     })
 }
 
-async fn begin(runs: &LiveRuns, id: RunId, request: StartRequest) -> Result<(), StartFault> {
+pub(super) async fn begin(runs: &LiveRuns, id: RunId, request: StartRequest) -> Result<(), StartFault> {
     if runs.find(id.as_str()).is_ok() {
         // It was begun before, and perhaps this worker ended in the middle of that.
         let nothing = HandedEffect { records: 0, effect: None };
@@ -104,9 +104,14 @@ pub(super) fn note_workspace(folders: &AppFolders, folder: &Path, id: &str) -> R
     Ok(folders::replace_private(&file, id.as_bytes())?)
 }
 
-/// The id of the workspace in a folder: of a shared one, or of the last worker here.
+/// The id of the workspace in a folder: of a shared one, or of the last worker here. That of a repository follows from its
+/// address.
 fn workspace_id(folders: &AppFolders, folder: Option<&Path>) -> Result<String, CliError> {
-    let folder = folders::workspace(folder)?;
+    let folder = match folder.map(WorkerPlace::find).transpose()? {
+        Some(WorkerPlace::Repository(address)) => return Ok(address.id()),
+        Some(WorkerPlace::Folder(folder)) => folder,
+        None => folders::workspace(None)?,
+    };
     let known = || std::fs::read_to_string(noted(folders, &folder)).ok();
     shared_workspace_id(&folder).or_else(known).map(|id| id.trim().to_owned()).ok_or_else(|| {
         CliError::usage(format!("no worker of this machine has worked in `{}`", folder.display()))

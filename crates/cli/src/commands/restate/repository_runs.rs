@@ -1,0 +1,396 @@
+//! Runs whose files come from a git repository: each works in a clone of its own, and what it changes is pushed to a branch of
+//! its own, after each step and at its end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use updraft_engine::HandedEffect;
+use updraft_journal::{Journal, RunFilter};
+use updraft_restate::{RestateHome, RunProjector, RunStarter, StartFault, StartRequest, Waker};
+use updraft_run::{Event, Input, Run, RunId};
+use updraft_workbench::repositories::{PushFault, RepositoryMirror, RunBranch, branch_of};
+use updraft_workbench::service::TailItem;
+use updraft_workbench::{Fault, RunCallbacks, UpdraftService};
+
+use super::{LiveWorker, start_orders};
+use crate::args::ServedRunFlags;
+use crate::commands::service;
+use crate::fault::CliError;
+use crate::folders::{self, AppFolders};
+use crate::settings::TrustedWorkspaces;
+use crate::{journal, out, time_format};
+
+/// How long a handler waits for a clone. After that it is called again.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait until a push is tried again, at first and at most.
+const AT_FIRST: Duration = Duration::from_secs(1);
+const AT_MOST: Duration = Duration::from_mins(1);
+/// The longest subject of a commit.
+const LONGEST_SUBJECT: usize = 100;
+
+/// The runs of one repository. Cheap to clone.
+#[derive(Clone)]
+pub(in crate::commands) struct RepositoryRuns(Arc<RepositoryRunsInner>);
+
+struct RepositoryRunsInner {
+    folders: AppFolders,
+    mirror: Arc<RepositoryMirror>,
+    home: Arc<RestateHome>,
+    callbacks: RunCallbacks,
+    served: ServedRunFlags,
+    /// Whether the repository's settings, agents and tools are used as the user's own.
+    is_trusted: bool,
+    journal: Journal,
+    stop: CancellationToken,
+    /// Held while a run's clone and service are made.
+    opening: tokio::sync::Mutex<()>,
+    open: Mutex<BTreeMap<RunId, OpenRun>>,
+    tasks: TaskTracker,
+}
+
+/// A run that is not over, with a service in its clone.
+#[derive(Clone)]
+struct OpenRun {
+    service: UpdraftService,
+    stop: CancellationToken,
+}
+
+impl OpenRun {
+    async fn close(self) {
+        self.stop.cancel();
+        self.service.close().await;
+    }
+}
+
+impl RepositoryRuns {
+    /// Serves the runs of a repository, and continues those that the process before has left.
+    pub(in crate::commands) async fn open(
+        folders: &AppFolders,
+        worker: &LiveWorker,
+        at: usize,
+        served: ServedRunFlags,
+        is_trusted: bool,
+    ) -> Result<Self, CliError> {
+        let (Some(mirror), Some(home)) = (worker.repositories.get(at).cloned().flatten(), worker.home(at)) else {
+            return Err(CliError::failed("the worker has no such repository"));
+        };
+        let mut callbacks = RunCallbacks { tell: service::tell_schedules(), ..RunCallbacks::default() };
+        worker.attend(home, &mut callbacks);
+        let projector = RunProjector::new(Arc::clone(home), journal::open(folders)?);
+        super::copy_missing(&projector).await;
+        projector.close().await;
+        let runs = Self(Arc::new(RepositoryRunsInner {
+            folders: folders.clone(),
+            mirror,
+            home: Arc::clone(home),
+            callbacks,
+            served,
+            is_trusted,
+            journal: journal::open(folders)?,
+            stop: worker.stop.clone(),
+            opening: tokio::sync::Mutex::default(),
+            open: Mutex::default(),
+            tasks: TaskTracker::new(),
+        }));
+        runs.serve();
+        runs.recover().await?;
+        Ok(runs)
+    }
+
+    /// Leaves the runs, which the next process continues.
+    pub(in crate::commands) async fn close(self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        let open = std::mem::take(&mut *self.open_runs());
+        for run in open.into_values() {
+            run.close().await;
+        }
+        self.0.journal.clone().close().await;
+    }
+
+    fn open_runs(&self) -> MutexGuard<'_, BTreeMap<RunId, OpenRun>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self) {
+        let (waking, starting) = (self.clone(), self.clone());
+        let waker: Waker = Arc::new(move |run, handed| {
+            let runs = waking.clone();
+            Box::pin(async move { runs.wake(run, handed).await })
+        });
+        let starter: RunStarter = Arc::new(move |run, request| {
+            let runs = starting.clone();
+            Box::pin(async move { runs.start(run, request).await })
+        });
+        self.0.home.serve_with(waker, starter);
+    }
+
+    /// Takes up the runs of the process before: those that are over are pushed, the others go on.
+    async fn recover(&self) -> Result<(), CliError> {
+        for id in self.0.mirror.runs() {
+            match self.0.journal.head(&id) {
+                Err(_) => self.0.mirror.remove(&id).await?,
+                Ok(head) if head.status.is_final() => {
+                    let runs = self.clone();
+                    self.0.tasks.spawn(async move { runs.push_finally(&id).await });
+                }
+                Ok(_) => {}
+            }
+        }
+        let clones = folders::workspace(Some(&self.0.mirror.clones()))?;
+        let mut unfinished = self.0.journal.list(&RunFilter::default())?;
+        unfinished.retain(|run| !run.status.is_final() && std::path::Path::new(&run.workspace).starts_with(&clones));
+        for run in unfinished {
+            if let Err(fault) = self.take_up(&run.id).await {
+                out::note(&format!("run {} is left as it is: {}", run.id, fault.in_one_line()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something that may take long, and waits for it a moment only: handlers do not last, they are called again.
+    async fn for_a_moment<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let (done, waiting) = oneshot::channel();
+        let stop = self.0.stop.clone();
+        self.0.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                result = work => drop(done.send(result)),
+            }
+        });
+        tokio::time::timeout(PATIENCE, waiting).await.ok()?.ok()
+    }
+
+    async fn start(&self, run: RunId, request: StartRequest) -> Result<(), StartFault> {
+        let runs = self.clone();
+        let begun = self.for_a_moment(async move { Box::pin(runs.begin(run, request)).await }).await;
+        begun.unwrap_or_else(|| Err(StartFault::Later("the repository is being cloned".to_owned())))
+    }
+
+    async fn begin(&self, id: RunId, request: StartRequest) -> Result<(), StartFault> {
+        let later = |fault: Fault| StartFault::Later(fault.in_one_line());
+        let turn = self.0.opening.lock().await;
+        if self.0.journal.head(&id).is_ok() {
+            // It was begun before, and perhaps this worker ended in the middle of that.
+            drop(turn);
+            return self.take_up(&id).await.map(drop).map_err(later);
+        }
+        let clone = self.0.mirror.clone_for(&id).await.map_err(later)?;
+        let folder = folders::workspace(Some(&clone)).map_err(later)?;
+        self.trust(&folder).map_err(later)?;
+        let open = self.open_in(folder).await.map_err(later)?;
+        match Box::pin(start_orders::begin(&open.service.runs, id.clone(), request)).await {
+            Ok(()) => {
+                self.attend(id, open);
+                Ok(())
+            }
+            Err(fault) => {
+                open.close().await;
+                if matches!(fault, StartFault::Refused(_)) {
+                    self.0.mirror.remove(&id).await.map_err(later)?;
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    async fn wake(&self, id: RunId, handed: HandedEffect) -> Result<bool, String> {
+        let runs = self.clone();
+        let waking = async move {
+            match runs.take_up(&id).await? {
+                Some(service) => service.runs.continue_run(&id, &handed).await,
+                None => Ok(true),
+            }
+        };
+        let woken = self.for_a_moment(Box::pin(waking)).await;
+        woken.unwrap_or_else(|| Err(Fault::failed("its repository is being cloned"))).map_err(|fault| fault.message)
+    }
+
+    /// The service of a run that is not over; it is opened if there is none.
+    async fn take_up(&self, id: &RunId) -> Result<Option<UpdraftService>, Fault> {
+        let _turn = self.0.opening.lock().await;
+        let open = self.open_runs().get(id).map(|open| open.service.clone());
+        if open.is_some() {
+            return Ok(open);
+        }
+        let run = Box::new(journal::load(&self.0.journal, id)?);
+        if run.is_over() {
+            return Ok(None);
+        }
+        let folder = self.folder_of(id, &run).await?;
+        let open = self.open_in(folder).await?;
+        open.service.resume_unfinished().await?;
+        let service = open.service.clone();
+        self.attend(id.clone(), open);
+        Ok(Some(service))
+    }
+
+    /// The clone of a run that began before. If it is gone, it is made again from what was pushed, and the run is told so.
+    async fn folder_of(&self, id: &RunId, run: &Run) -> Result<PathBuf, Fault> {
+        let mirror = &self.0.mirror;
+        let clones = folders::workspace(Some(&mirror.clones()))?;
+        let clone = clones.join(id.as_str()).join(mirror.address().name());
+        if PathBuf::from(&run.settings().workspace) != clone {
+            return Err(Fault::usage(format!(
+                "run {id} works in `{}`, and this worker has its clone at `{}`",
+                run.settings().workspace,
+                clone.display()
+            ))
+            .hint("start the worker with the same UPDRAFT_HOME, or the same home folder, as on the first machine"));
+        }
+        if !clone.is_dir() {
+            let restored = mirror.find_restored(id).await?;
+            // Before it can go on there.
+            let told = Input::Tell { message: restored.message() };
+            self.0.journal.send(id, &restored.key(), &told, time_format::now()).await?;
+            mirror.restore(id, &restored).await?;
+            out::note(&format!("run {id}: its clone was made again from branch `{}`", restored.branch()));
+        }
+        Ok(clone)
+    }
+
+    /// Trusts a new clone, if the repository is trusted.
+    fn trust(&self, folder: &std::path::Path) -> Result<(), Fault> {
+        if !self.0.is_trusted {
+            return Ok(());
+        }
+        let trusted = TrustedWorkspaces::load(&self.0.folders);
+        trusted.add(folder, &trusted.what_counts(folder))
+    }
+
+    async fn open_in(&self, folder: PathBuf) -> Result<OpenRun, Fault> {
+        let stop = self.0.stop.child_token();
+        let served = ServedRunFlags { workspace: Some(folder.clone()), ..self.0.served.clone() };
+        let callbacks = RunCallbacks { stop: stop.clone(), ..self.0.callbacks.clone() };
+        let opened = Box::pin(service::open_idle_at(&self.0.folders, &folder, &served, callbacks)).await;
+        Ok(OpenRun { service: opened.map_err(|error| Fault::failed(error.message))?, stop })
+    }
+
+    /// Keeps what a run changes, from here on until it is over.
+    fn attend(&self, id: RunId, open: OpenRun) {
+        let (runs, service) = (self.clone(), open.service.clone());
+        self.open_runs().insert(id.clone(), open);
+        self.0.tasks.spawn(async move { Box::pin(runs.follow(id, service)).await });
+    }
+
+    async fn follow(&self, id: RunId, service: UpdraftService) {
+        let seen = self.0.journal.head(&id).map_or(0, |head| head.events);
+        let mut tail = service.runs.tail(&id, seen);
+        loop {
+            let next = tokio::select! {
+                () = self.0.stop.cancelled() => return,
+                next = tail.next() => next,
+            };
+            match next {
+                Ok(TailItem::Events(events)) => {
+                    let ended = events.iter().rev().find_map(|one| match &one.event {
+                        Event::StepDone { step, .. } => Some(step.to_string()),
+                        _ => None,
+                    });
+                    if let Some(step) = ended {
+                        self.push_meanwhile(&id, &step).await;
+                    }
+                }
+                Ok(TailItem::Over) => break,
+                Ok(TailItem::Gone) | Err(_) => return,
+            }
+        }
+        // What still runs in the clone ends first.
+        let _ = service.runs.until_rest(&id).await;
+        let open = self.open_runs().remove(&id);
+        drop(service);
+        if let Some(open) = open {
+            open.close().await;
+        }
+        self.push_finally(&id).await;
+    }
+
+    /// Pushes what a finished step has changed. If that fails, the next push has it too.
+    async fn push_meanwhile(&self, id: &RunId, step: &str) {
+        let message = self.message(id, Some(step));
+        let kept = tokio::select! {
+            () = self.0.stop.cancelled() => return,
+            kept = self.keep(id, &message) => kept,
+        };
+        let (branch, _) = kept;
+        if branch.commit.is_none() && branch.problem.is_none() {
+            return;
+        }
+        if let Err(fault) = branch.note(&self.0.journal, id).await {
+            tracing::warn!(run = %id, why = fault.in_one_line(), "the branch of a run was not noted");
+        }
+    }
+
+    /// Pushes what a run that is over has changed, and removes its clone then. If somebody has to look at it, it stays.
+    async fn push_finally(&self, id: &RunId) {
+        if !self.0.mirror.clone_folder(id).is_dir() {
+            return;
+        }
+        let (message, mut pause, mut told) = (self.message(id, None), AT_FIRST, None);
+        loop {
+            let (branch, may_work_later) = tokio::select! {
+                () = self.0.stop.cancelled() => return,
+                kept = self.keep(id, &message) => kept,
+            };
+            let noted = branch.note(&self.0.journal, id).await;
+            if told != branch.problem || branch.problem.is_none() {
+                out::note(&out::harmless(&format!("run {id} is over; branch: {}", branch.in_words())));
+                told.clone_from(&branch.problem);
+            }
+            if branch.problem.is_none() && noted.is_ok() {
+                if let Err(fault) = self.0.mirror.remove(id).await {
+                    tracing::warn!(run = %id, why = fault.in_one_line(), "the clone of a run was not removed");
+                }
+                return;
+            }
+            if !may_work_later {
+                return;
+            }
+            tokio::select! {
+                () = self.0.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = AT_MOST.min(pause * 2);
+        }
+    }
+
+    /// Commits and pushes what a run has changed. Returns what became of its branch, and whether trying again may help.
+    async fn keep(&self, id: &RunId, message: &str) -> (RunBranch, bool) {
+        let mirror = &self.0.mirror;
+        let before = RunBranch::of(&self.0.journal, id).ok().flatten().unwrap_or_default();
+        let (repository, branch) = (mirror.address().url().to_owned(), branch_of(id));
+        let mut kept = RunBranch { repository, branch, commit: before.commit, ..RunBranch::default() };
+        let saved = match mirror.save(id, message).await {
+            Ok(saved) => saved,
+            Err(fault) => {
+                kept.problem = Some(fault.message);
+                return (kept, false);
+            }
+        };
+        kept.left_out = saved.left_out;
+        let Some(commit) = saved.commit else { return (kept, false) };
+        match mirror.push(id, &commit).await {
+            Ok(()) => kept.commit = Some(commit),
+            Err(PushFault::Refused(why)) => kept.problem = Some(why),
+            Err(PushFault::Later(why)) => {
+                kept.problem = Some(why);
+                return (kept, true);
+            }
+        }
+        (kept, false)
+    }
+
+    /// The message of a commit.
+    fn message(&self, id: &RunId, step: Option<&str>) -> String {
+        let goal = journal::load(&self.0.journal, id).map(|run| run.goal().own_words().to_owned()).unwrap_or_default();
+        let subject = goal.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("A run of Updraft");
+        let subject = out::short(&out::harmless(subject), LONGEST_SUBJECT);
+        let step = step.map(|step| format!("After step `{step}`.\n\n")).unwrap_or_default();
+        format!("{subject}\n\n{step}Updraft-Run: {id}\n")
+    }
+}
