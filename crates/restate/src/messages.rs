@@ -1,6 +1,9 @@
 //! What travels through Restate, and what its objects keep, as JSON.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use updraft_run::{ContentHash, EffectAddress, Input, Record, Timestamp};
@@ -131,4 +134,25 @@ pub struct StartRequest {
     /// Files of the workspace, by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// A swarm of agents does it, without a plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub swarm: bool,
+    /// Stricter approvals than the worker's: `ask`, `refuse`, `read-only`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<String>,
+    /// The plan waits for approval before anything is changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan_first: bool,
+    /// The run that it follows up on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
+    /// What must hold at the end, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
+    /// Shared variables to start with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, Value>,
+    /// A plan, instead of one that the planner makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Value>,
 }

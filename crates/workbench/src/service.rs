@@ -22,6 +22,7 @@
 //! | `aftermath.rs`, `upkeep.rs` | runs exported, reviewed, undone, removed; brought in and adopted; rules and marks |
 //! | `accounts.rs` | runs accounted for: logs, audits, replays, what agents were told, how they did |
 //! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
+//! | `placement.rs` | runs that are started on a worker with a label |
 
 mod accounts;
 mod added_files;
@@ -45,6 +46,7 @@ mod moments;
 mod notes;
 mod orders;
 mod outbox;
+mod placement;
 mod program_orders;
 mod reached_limit;
 mod recurring;
@@ -90,6 +92,7 @@ pub use moments::{AnswerDraft, MomentReader, NumberedMoment, RunMoment};
 pub use notes::FaceNote;
 pub use orders::{AgentChoice, OrderFace, RunOrder};
 pub use outbox::{OutboxTurn, WebhookMessage, WebhookOutbox};
+pub use placement::{PlacementFuture, RunPlacer};
 pub use program_orders::{ProgramOrder, object_in};
 pub use reached_limit::ReachedLimit;
 pub use request_answers::{AnswerClaim, KeyedAnswer};

@@ -75,6 +75,8 @@ pub(super) struct LiveWorker {
     /// The repositories, at the places of those workspaces that are some.
     repositories: Vec<Option<Arc<RepositoryMirror>>>,
     limits: Arc<dyn SharedLimits>,
+    /// Restate's address, and what is sent there.
+    ingress: (String, Option<String>),
     is_shared: bool,
     stop: CancellationToken,
     /// Held as long as the worker runs.
@@ -117,7 +119,7 @@ pub(super) async fn start(
     let names = options.workspaces.iter().map(|workspace| workspace.names.worker());
     let locks = names.map(|name| lock(folders, name)).collect::<Result<Vec<File>, CliError>>()?;
     let repositories = open_repositories(folders, workspaces, &options).await?;
-    let said = announcement(&options);
+    let (said, ingress) = (announcement(&options), (options.link.ingress.clone(), options.link.token.clone()));
     let worker = RestateWorker::start(options, stop.clone()).await.map_err(not_started)?;
     out::note(&said);
     for (place, home) in workspaces.iter().zip(worker.homes()) {
@@ -126,7 +128,8 @@ pub(super) async fn start(
         }
     }
     let limits = Arc::new(RestateLimits::new(worker.limits()));
-    Ok(LiveWorker { worker, repositories, limits, is_shared: flags.shared, stop: stop.clone(), _locks: locks })
+    let is_shared = flags.shared;
+    Ok(LiveWorker { worker, repositories, limits, ingress, is_shared, stop: stop.clone(), _locks: locks })
 }
 
 /// Refuses a second process of a worker: Restate would call the one that came last, and runs of the other would stand still.
@@ -210,6 +213,8 @@ impl LiveWorker {
             Box::pin(async move { runs.continue_run(&run, &handed).await.map_err(|fault| fault.message) })
         });
         home.serve_with(waker, start_orders::starter(&service.runs));
+        let (ingress, token) = self.ingress.clone();
+        service.runs.place_with(start_orders::placer(ingress, token, home.workspace().to_owned()));
         Ok(())
     }
 

@@ -52,6 +52,9 @@ pub(super) struct NewRunBody {
     /// A plan, instead of one that the planner makes: its `steps`, or node-link data.
     #[schema(value_type = Option<Object>)]
     plan: Option<Map<String, Value>>,
+    /// The label that the worker must have; only where Restate keeps the runs.
+    #[schema(min_length = 1, max_length = 100)]
+    label: Option<String>,
 }
 
 /// What happens with calls that need approval.
@@ -81,8 +84,20 @@ impl From<ApiApprovals> for ApprovalMode {
 
 impl NewRunBody {
     fn order(self, state: &SharedState) -> ApiResult<RunOrder> {
-        let Self { goal, agent, swarm, model, approvals, plan_first, files, follows, requirements, variables, plan } =
-            self;
+        let Self {
+            goal,
+            agent,
+            swarm,
+            model,
+            approvals,
+            plan_first,
+            files,
+            follows,
+            requirements,
+            variables,
+            plan,
+            label,
+        } = self;
         if goal.is_empty() {
             return Err(Problem::unreadable("the goal is empty; say what you want done"));
         }
@@ -100,7 +115,7 @@ impl NewRunBody {
         let follows = follows.map(|id| known_run(state, &id)).transpose().map_err(Problem::into_conflict)?;
         let (plan, face) = (plan.map(Value::Object), OrderFace::Api);
         let order = RunOrder { goal, mode, model, approvals, plan_first, files, follows, face, ..RunOrder::default() };
-        Ok(RunOrder { requirements, variables, plan, ..order })
+        Ok(RunOrder { requirements, variables, plan, label, ..order })
     }
 }
 

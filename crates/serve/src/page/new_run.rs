@@ -66,6 +66,12 @@ fn form(state: &PageState, request: &NewRequest) -> Markup {
                     }
                 }
             }
+            @if runs.knows_labels() {
+                div.field {
+                    label for="label" { "Label that the worker must have" }
+                    input id="label" type="text" name="label" maxlength="100";
+                }
+            }
             div.field.check {
                 label { input type="checkbox" name="plan_first" value="yes"; " Show me the plan before it is carried out" }
             }
@@ -105,6 +111,7 @@ pub(super) async fn start(State(state): State<Arc<PageState>>, mut sent: Multipa
             }
             ("model", model) if !model.is_empty() => order.model = Some(model.to_owned()),
             ("approvals", word) => order.approvals = ApprovalMode::from_word(word),
+            ("label", label) if !label.is_empty() => order.label = Some(label.to_owned()),
             ("plan_first", "yes") => order.plan_first = true,
             _ => {}
         }

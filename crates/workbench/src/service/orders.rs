@@ -89,6 +89,8 @@ pub struct RunOrder {
     pub plan: Option<Value>,
     /// Where it comes from.
     pub face: OrderFace,
+    /// The label that the worker must have, where there are several.
+    pub label: Option<String>,
 }
 
 /// An agent that can work on a goal alone.
@@ -113,6 +115,9 @@ impl LiveRuns {
         }
         if self.is_stopping() {
             return Err(Fault::failed("the server is stopping; ask again when it is back"));
+        }
+        if order.label.is_some() {
+            return Box::pin(self.place(id, order)).await;
         }
         let RunOrder { goal: text, asked, origins, model, approvals, plan_first, files, follows, variables, .. } =
             order;

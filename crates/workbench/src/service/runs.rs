@@ -1,7 +1,7 @@
 //! Drives the runs that clients of this process start, and resumes those of the previous process.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use super::examination::SharedExamination;
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
 use super::orders::OrderFace;
+use super::placement::RunPlacer;
 use super::scheduler::SCHEDULE;
 use crate::fault::{Fault, blocking};
 use crate::flags::Flags;
@@ -66,6 +67,8 @@ struct LiveRunsInner {
     figures: FigureCache,
     /// What works here.
     examination: SharedExamination,
+    /// Starts runs on workers with labels, if there are such.
+    placer: OnceLock<RunPlacer>,
 }
 
 impl LiveRuns {
@@ -94,6 +97,7 @@ impl LiveRuns {
             feeds,
             figures,
             examination,
+            placer: OnceLock::new(),
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -112,6 +116,10 @@ impl LiveRuns {
 
     pub(super) fn examination(&self) -> &SharedExamination {
         &self.0.examination
+    }
+
+    pub(super) fn placer(&self) -> &OnceLock<RunPlacer> {
+        &self.0.placer
     }
 
     /// The folder that its runs work in.

@@ -8,9 +8,9 @@ use updraft_restate::{
     CallFault, NOBODY, OrderedRun, RunStarter, StartFault, StartRequest, check_address, nodes_of, order,
     shared_workspace_id,
 };
-use updraft_run::{RunId, RunMode};
-use updraft_workbench::Kind;
-use updraft_workbench::service::{LiveRuns, OrderFace, RunOrder};
+use updraft_run::{ApprovalMode, RunId, RunMode};
+use updraft_workbench::service::{LiveRuns, OrderFace, RunOrder, RunPlacer};
+use updraft_workbench::{Fault, Kind};
 
 use super::{WorkerPlace, read_token};
 use crate::args::WorkerStartArgs;
@@ -33,19 +33,65 @@ pub(super) async fn begin(runs: &LiveRuns, id: RunId, request: StartRequest) -> 
         let nothing = HandedEffect { records: 0, effect: None };
         return runs.continue_run(&id, &nothing).await.map(drop).map_err(|fault| StartFault::Later(fault.message));
     }
-    let order = RunOrder {
-        goal: request.goal,
-        mode: request.agent.map_or(RunMode::Plan, RunMode::Agent),
-        model: request.model,
-        files: request.files,
-        face: OrderFace::Api,
-        ..RunOrder::default()
-    };
+    let order = run_order(request).map_err(StartFault::Refused)?;
     let begun = runs.order_as(id, order).await;
     begun.map(drop).map_err(|fault| {
         let may_work_later = fault.kind == Kind::Failed;
         let why = fault.in_one_line();
         if may_work_later { StartFault::Later(why) } else { StartFault::Refused(why) }
+    })
+}
+
+/// An order as it travelled.
+fn run_order(request: StartRequest) -> Result<RunOrder, String> {
+    let StartRequest { goal, agent, model, files, swarm, plan_first, requirements, variables, plan, .. } = request;
+    let mode = match (agent, swarm) {
+        (Some(_), true) => return Err("`agent` and `swarm` exclude each other".to_owned()),
+        (Some(agent), false) => RunMode::Agent(agent),
+        (None, true) => RunMode::Swarm,
+        (None, false) => RunMode::Plan,
+    };
+    let strict =
+        |word: String| ApprovalMode::from_word(&word).ok_or_else(|| format!("`{word}` is not a kind of approvals"));
+    let follows = request.follows.map(|id| RunId::parse(&id).map_err(|error| error.to_string())).transpose()?;
+    let approvals = request.approvals.map(strict).transpose()?;
+    let order = RunOrder { goal, mode, model, files, approvals, plan_first, follows, ..RunOrder::default() };
+    Ok(RunOrder { requirements, variables, plan, face: OrderFace::Api, ..order })
+}
+
+/// An order as it travels.
+fn start_request(id: &RunId, order: RunOrder) -> Result<StartRequest, Fault> {
+    let RunOrder { goal, asked, pictures, mode, model, approvals, plan_first, files, requirements, .. } = order;
+    if !asked.is_empty() || !pictures.is_empty() {
+        return Err(Fault::usage("a goal with pictures or attachments cannot be sent to another worker"));
+    }
+    let (agent, swarm) = match mode {
+        RunMode::Agent(agent) => (Some(agent), false),
+        RunMode::Swarm => (None, true),
+        RunMode::Plan | RunMode::Given => (None, false),
+    };
+    let (approvals, follows) = (approvals.map(|mode| mode.word().to_owned()), order.follows.map(|id| id.to_string()));
+    let (run, variables, plan) = (Some(id.to_string()), order.variables, order.plan);
+    let request = StartRequest { run, goal, agent, model, files, swarm, approvals, ..StartRequest::default() };
+    Ok(StartRequest { plan_first, follows, requirements, variables, plan, ..request })
+}
+
+/// Starts runs on workers of a workspace by their labels.
+pub(super) fn placer(ingress: String, token: Option<String>, workspace: String) -> RunPlacer {
+    let sender = Arc::new((ingress, token, workspace));
+    Arc::new(move |id, new| {
+        let sender = Arc::clone(&sender);
+        Box::pin(async move {
+            let (ingress, token, workspace) = &*sender;
+            let label = new.label.clone();
+            let request = start_request(&id, new)?;
+            let ordered = order(ingress, token.as_deref(), workspace, label.as_deref(), &request).await;
+            ordered.map(drop).map_err(|fault| match fault {
+                CallFault::Refused { status: NOBODY, why } => Fault::failed(why).hint("start that worker again"),
+                CallFault::Refused { why, .. } => Fault::usage(why),
+                other => Fault::failed(format!("run {id} was not started, or nobody could say so: {other}")),
+            })
+        })
     })
 }
 
@@ -73,6 +119,7 @@ pub(in crate::commands) async fn start_order(
         agent: args.agent.clone(),
         model: args.model.clone(),
         files: args.file.clone(),
+        ..StartRequest::default()
     };
     let ordered = order(&args.restate, token.as_deref(), &workspace, args.label.as_deref(), &request).await;
     ordered.map_err(|fault| match fault {
@@ -117,4 +164,34 @@ fn workspace_id(folders: &AppFolders, folder: Option<&Path>) -> Result<String, C
         CliError::usage(format!("no worker of this machine has worked in `{}`", folder.display()))
             .hint("start one there: `updraft worker`; or name the workspace of another machine: --workspace-id ID")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_arrives_as_it_was_sent() {
+        let variables = [("colour".to_owned(), serde_json::json!("blue"))].into();
+        let sent = RunOrder {
+            goal: "Weave it".into(),
+            mode: RunMode::Swarm,
+            approvals: Some(ApprovalMode::ReadOnly),
+            plan_first: true,
+            follows: Some(RunId::parse("r0").unwrap()),
+            requirements: vec!["file cloth.txt exists".into()],
+            variables,
+            plan: Some(serde_json::json!({"steps": []})),
+            face: OrderFace::Api,
+            label: Some("gpu".into()),
+            ..RunOrder::default()
+        };
+        let request = start_request(&RunId::parse("r1").unwrap(), sent.clone()).unwrap();
+        assert_eq!(request.run.as_deref(), Some("r1"));
+        let text = serde_json::to_string(&request).unwrap();
+        let arrived = run_order(serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(format!("{arrived:?}"), format!("{:?}", RunOrder { label: None, ..sent }));
+        let wrong = StartRequest { approvals: Some("none".into()), ..StartRequest::default() };
+        assert!(run_order(wrong).unwrap_err().contains("`none`"));
+    }
 }
