@@ -19,7 +19,7 @@ pub struct RestateLink {
     pub admin: String,
     /// Sent to both as a bearer token. Restate itself asks for none: a proxy in front of it does.
     pub token: Option<String>,
-    /// The address that this worker listens at. It has to stay the same, since Restate goes on calling it.
+    /// The address that this worker listens at.
     pub listen: SocketAddr,
     /// The address at which Restate finds this worker, if that is another.
     pub url: Option<String>,

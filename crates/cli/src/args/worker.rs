@@ -19,7 +19,7 @@ pub(crate) struct RestateFlags {
     /// A file with the token that is sent to both; needed beyond this machine
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) restate_token: Option<PathBuf>,
-    /// The address at which Restate calls this worker; it must stay the same
+    /// The address at which Restate calls this worker
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
     pub(crate) worker_listen: SocketAddr,
     /// The address at which Restate reaches this worker, if that is another
