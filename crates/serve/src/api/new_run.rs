@@ -18,6 +18,9 @@ use super::input::known_run;
 use super::keys::{KeyHeader, KeyedJson, KeyedStart, not_started};
 use super::problem::{ApiResult, Problem};
 
+/// The longest label that can be asked for.
+const LONGEST_LABEL: usize = 100;
+
 /// A goal, and how to work on it.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -100,6 +103,9 @@ impl NewRunBody {
         } = self;
         if goal.is_empty() {
             return Err(Problem::unreadable("the goal is empty; say what you want done"));
+        }
+        if label.as_ref().is_some_and(|label| !(1..=LONGEST_LABEL).contains(&label.chars().count())) {
+            return Err(Problem::unreadable(format!("a label has 1 to {LONGEST_LABEL} characters")));
         }
         if plan.is_some() && (agent.is_some() || swarm || plan_first) {
             return Err(Problem::conflict("`plan` excludes `agent`, `swarm` and `plan_first`"));
