@@ -91,15 +91,16 @@ impl RunDriver {
 
     /// Makes sure that the run is still this process's, if much time has passed: it may have been suspended, and whoever
     /// has taken the run over meanwhile has told that what had begun is in doubt.
-    pub(super) async fn confirm_since(&self, mut then: [Timestamp; 2]) -> Result<(), Error> {
-        let (Some(home), Some(place)) = (&self.engine.home, &self.home) else { return Ok(()) };
+    pub(super) async fn confirm_since(&mut self, mut then: [Timestamp; 2]) -> Result<(), Error> {
+        let (Some(home), Some(place)) = (self.engine.home.clone(), &self.home) else { return Ok(()) };
+        let epoch = place.epoch;
         for _ in 0..CONFIRMATIONS {
             let now = self.both_clocks();
             if now.iter().zip(then).all(|(now, then)| now.0 - then.0 < LONG) {
                 break;
             }
             then = now;
-            home.confirm(&self.id, place.epoch).await?;
+            home.confirm(&self.id, epoch).await?;
         }
         Ok(())
     }
