@@ -63,10 +63,15 @@ class GitServer:
 
     def __init__(self, folder):
         users = {base64.b64encode(f"{name}:secret".encode()).decode(): name for name in ("ann", "bob")}
-        self.pushes = pushes = []
+        self.pushes, self.is_away = [], False
+        server, pushes = self, self.pushes
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
+                if server.is_away:
+                    self.send_response(503)
+                    self.send_header("content-length", "0")
+                    return self.end_headers()
                 name = users.get(self.headers.get("authorization", "").removeprefix("Basic "))
                 if not name:
                     self.send_response(401)
@@ -158,11 +163,11 @@ def check_refused(updraft, packages):
         refused(start, "not encrypted")
 
 
-def worker_of(updraft, folder, name, node, key, address):
+def worker_of(updraft, folder, name, node, key, address, more=()):
     (port,) = free_ports(1)
     log_in(folder / f"home of {name}", "ann")
     options = ["--restate", node.ingress, "--restate-admin", node.admin, "--identity-key", key, "--worker-listen", f"127.0.0.1:{port}",
-               "--worker-name", name, "--workspaces", address, "--blobs", folder / "blobs"]
+               "--worker-name", name, "--workspaces", address, "--blobs", folder / "blobs", *more]
     worker = Headless(updraft, folder, name, options)
     (folder / "script.json").write_text(script(MORE))
     return worker
@@ -193,13 +198,15 @@ def check_branches(updraft, packages):
         bare = make_shop(folder)
         git(bare, "config", "http.receivepack", "true")
         server = GitServer(bare.parent)
-        workers = {name: worker_of(updraft, folder, name, node, key, server.url) for name in ("g1", "g2")}
+        workers = {"g1": worker_of(updraft, folder, "g1", node, key, server.url),
+                   "g2": worker_of(updraft, folder, "g2", node, key, server.url, ["--trust-repositories"])}
         node.start()
         try:
             for worker in workers.values():
                 worker.start()
             try_branches(updraft, workers, node, bare, server)
             try_moved_branch(updraft, workers["g1"], node, bare, server)
+            try_cancel(updraft, workers, node, bare, server)
             try_kill(updraft, workers, node, bare, server)
             try_taking_over(updraft, folder, workers, node, bare, server)
             assert set(server.pushes) == {"ann"}, server.pushes
@@ -264,7 +271,7 @@ def ask(updraft, workers, node, bare, server, name):
         begun = started(updraft, workers[name].environment, bare, node, "--workspace", server.url, "weave and dye")
         if begun["worker"] == name:
             break
-        post(f"{node.ingress}/Runs.{begun['worker']}/{begun['run']}/tell", {"at": int(time.time() * 1000), "input": {"cancel": {"by": "ann"}}})
+        tell(node, begun["worker"], begun["run"], {"cancel": {"by": "ann"}})
     run, branch = begun["run"], f"updraft/{begun['run']}"
     workers[name].until(run, "waiting")
     until("the first step is not pushed", lambda: branch in git(bare, "branch", "--list", branch))
@@ -272,8 +279,29 @@ def ask(updraft, workers, node, bare, server, name):
     return run
 
 
-def answer(node, name, run):
-    post(f"{node.ingress}/Runs.{name}/{run}/tell", {"at": int(time.time() * 1000), "input": {"answer": {"text": "red"}}})
+def try_cancel(updraft, workers, node, bare, server):
+    """What a cancelled run has changed is pushed too, as soon as the server is back."""
+    worker, run = workers["g1"], ask(updraft, workers, node, bare, server, "g1")
+    (clone,) = [folder for folder in clones(worker) if folder.name == run]
+    (clone / "shop/half.txt").write_text("half\n")
+    server.is_away = True
+    tell(node, "g1", run, {"cancel": {"by": "ann"}})
+    worker.until(run, "cancelled")
+    until("it is not told", lambda: "503" in (shown(worker, run) or {}).get("problem", ""))
+    server.is_away = False
+    until("the clone is there", lambda: not clone.exists())
+    noted = shown(worker, run)
+    assert "problem" not in noted and noted["commit"] == git(bare, "rev-parse", f"updraft/{run}"), noted
+    assert git(bare, "show", f"updraft/{run}:half.txt") == "half"
+
+
+def trusted(worker):
+    file = Path(worker.environment["UPDRAFT_HOME"]) / "trusted.json"
+    return list(json.loads(file.read_text())) if file.exists() else []
+
+
+def tell(node, name, run, given):
+    post(f"{node.ingress}/Runs.{name}/{run}/tell", {"at": int(time.time() * 1000), "input": given})
 
 
 def check_ended(worker, run, bare, commits):
@@ -289,12 +317,14 @@ def try_kill(updraft, workers, node, bare, server):
     run = ask(updraft, workers, node, bare, server, "g2")
     (clone,) = [folder for folder in clones(workers["g2"]) if folder.name == run]
     (clone / "shop/unpushed.txt").write_text("kept\n")
+    assert trusted(workers["g2"]) == [str(clone / "shop")] and trusted(workers["g1"]) == []
     workers["g2"].kill()
     workers["g2"].start()
-    answer(node, "g2", run)
+    tell(node, "g2", run, {"answer": {"text": "red"}})
     # One of the steps has written nothing itself, but the file was there when it ended.
     check_ended(workers["g2"], run, bare, "3")
     assert git(bare, "show", f"updraft/{run}:unpushed.txt") == "kept"
+    assert trusted(workers["g2"]) == []
 
 
 def try_taking_over(updraft, folder, workers, node, bare, server):
@@ -309,7 +339,7 @@ def try_taking_over(updraft, folder, workers, node, bare, server):
     refused(says(updraft, worker.environment, folder, "worker", *map(str, worker.options)), "the worker `g1` is on another machine")
     worker.options = [*worker.options, "--take-over"]
     worker.start()
-    answer(node, "g1", run)
+    tell(node, "g1", run, {"answer": {"text": "red"}})
     check_ended(worker, run, bare, "2")
     code, out, said = says(updraft, worker.environment, folder, "export", run)
     assert code == 0 and "goes on at another machine" in out and f"`updraft/{run}`" in out, (said, out[-2000:])
