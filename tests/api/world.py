@@ -73,6 +73,10 @@ class World:
         """As a crash: nothing is said or written any more."""
         self.server.send_signal(signal.SIGKILL)
         self.server.wait()
+        self.end_log()
+
+    def end_log(self):
+        """What follows in the log is of another process."""
         with open(self.log, "a") as log:
             log.write("\0")
 

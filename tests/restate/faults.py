@@ -4,7 +4,8 @@ faults.py [--faults N] [--seed S] [--width W] [--pause P] [--at-once A] [--updra
 
 Faults: kill -9 of the worker, of a node, of the node that leads, of worker and node, of all; the network cut between the
 worker and all nodes (also with a kill meanwhile), or between one node and everybody; the worker's clock set forward or back; the
-worker stopped for seconds (it comes back as a zombie). Runs have steps at the same time: commands, MCP calls on pipes and over
+worker stopped for seconds (it comes back as a zombie); another machine takes its place, after it is gone for good with all that was on
+it, or while it is stopped and before it comes back. Runs have steps at the same time: commands, MCP calls on pipes and over
 HTTP, two calls in one turn, a file, a question. Ends with 0 only if no effect was repeated, none is missing without its agent
 being told, no accepted input was lost, all runs came to their end, and nothing is left undone in Restate.
 
@@ -13,8 +14,8 @@ The network is one of namespaces and needs root; clocks need libfaketime. What i
 
 import argparse
 import random
+import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -49,6 +50,8 @@ class Faults:
             "worker and node killed": (2, both, lambda: self.kill(True, [dice.choice(nodes)])),
             "all killed": (1, both, lambda: self.kill(True, nodes)),
             "worker stopped": (1, worker, self.stop),
+            "worker gone and taken over": (1, worker, lambda: self.take_over(False)),
+            "worker stopped and taken over": (1, worker, lambda: self.take_over(True)),
         }
         if isinstance(cluster.place, CableNetwork):
             self.kinds |= {
@@ -105,6 +108,28 @@ class Faults:
         self.worker.server.send_signal(signal.SIGSTOP)
         time.sleep(self.dice.uniform(1, 3))
         self.worker.server.send_signal(signal.SIGCONT)
+
+    def take_over(self, comes_back):
+        """Another machine takes the place of the worker, which is gone for good, or comes back when nobody needs it any more."""
+        worker, before = self.worker, self.worker.server
+        if comes_back:
+            before.send_signal(signal.SIGSTOP)
+            worker.end_log()
+            worker.port = 0
+        else:
+            worker.kill()
+        with worker.moving:
+            home = worker.move()
+            waking = threading.Timer(self.dice.uniform(1, 4), lambda: before.send_signal(signal.SIGCONT))
+            if comes_back:
+                waking.start()
+            worker.start()
+        if comes_back:
+            waking.join()
+            time.sleep(self.dice.uniform(0, 1))
+            before.kill()
+            before.wait()
+        shutil.rmtree(home)
 
     def set_clock(self):
         # Signed requests are valid for a minute. Without signatures, any time will do.
@@ -193,8 +218,7 @@ def main():
         try:
             cluster.start()
             worker = ClusterWorker(str(given.updraft.resolve()), folder, cluster, outside)
-            # Otherwise people are asked about commands: its files could hold instructions of strangers.
-            subprocess.run([worker.updraft, "trust", "--yes"], env=worker.environment, cwd=worker.work, check=True, capture_output=True)
+            worker.trust()
             worker.start()
             print(f"  ready after {time.monotonic() - began:.1f} s", flush=True)
             break_often(cluster, worker, outside, given)

@@ -4,6 +4,7 @@ import glob
 import http.client
 import json
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -32,24 +33,48 @@ def faketime():
 
 
 class ClusterWorker(World):
-    """A worker of a cluster."""
+    """A worker of a cluster. Its workspace and large values are on folders that other machines have."""
 
     def __init__(self, updraft, folder, cluster, outside):
-        listen = f"{cluster.place.worker}:{free_ports(1)[0]}"
+        self.place, self.moves = cluster.place.worker, 0
         options = ["--yes", "--engine", "restate", "--restate", cluster.ingress, "--restate-admin", cluster.admin,
-                   "--worker-listen", listen, "--worker-name", "w1"]
+                   "--worker-name", "w1", "--shared", "--blobs", f"{folder}/blobs", "--worker-listen", self.new_address()]
         if cluster.key:
             options += ["--identity-key", cluster.key]
         super().__init__(updraft, folder, options=options)
         furnish(self, outside)
-        self.clock, self.lives = self.folder / "clock", threading.RLock()
+        # Held while one machine takes the place of another: nobody reads its journal then.
+        self.clock, self.moving = self.folder / "clock", threading.RLock()
         if faketime():
             self.clock.write_text("+0")
             self.environment |= {"LD_PRELOAD": faketime(), "FAKETIME_TIMESTAMP_FILE": str(self.clock),
                                  "FAKETIME_CACHE_DURATION": "1", "DONT_FAKE_MONOTONIC": "1"}
 
+    def new_address(self):
+        return f"{self.place}:{free_ports(1)[0]}"
+
+    def trust(self):
+        """Otherwise people are asked about commands: its files could hold instructions of strangers."""
+        code, said = self.says("trust", "--yes")
+        assert code == 0, said
+
+    def move(self):
+        """Another machine, with the settings of the one before and the shared folders, is to take its place. Returns the old home."""
+        before, self.moves = self.home, self.moves + 1
+        self.home = self.folder / f"home{self.moves}"
+        (self.home / "updraft").mkdir(parents=True)
+        for name in ("config.toml", "mcp.json"):
+            shutil.copy(before / "updraft" / name, self.home / "updraft")
+        shutil.copytree(before / "updraft/agents", self.home / "updraft/agents")
+        self.environment = self.environment | {"HOME": str(self.home), "UPDRAFT_HOME": str(self.home / "updraft")}
+        self.options[self.options.index("--worker-listen") + 1] = self.new_address()
+        self.options = [*(option for option in self.options if option != "--take-over"), "--take-over"]
+        self.trust()
+        return before
+
     def says(self, *arguments):
-        done = subprocess.run([self.updraft, *arguments], env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=LIMIT)
+        with self.moving:
+            done = subprocess.run([self.updraft, *arguments], env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=LIMIT)
         return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
 
     def warnings(self):
@@ -118,14 +143,15 @@ class Workload:
 
     def one(self, name):
         """A goal that was accepted, to its end."""
-        order = {"goal": f"<<{name}>> carry it out"}
-
         def begin():
+            # The keys of requests are known to one machine only, so the next one is asked for something new.
+            named = f"{name}m{self.worker.moves}" if self.worker.moves else name
+            order = {"goal": f"<<{named}>> carry it out"}
             # Some give up soon and ask again; what they began must not be left lying.
-            answer = self.worker.ask("POST", "/runs", order, {"Idempotency-Key": name}, patience=60 if self.chance(0.7) else 1)
-            return answer.json()["id"] if answer and answer.status == 201 else None
+            answer = self.worker.ask("POST", "/runs", order, {"Idempotency-Key": named}, patience=60 if self.chance(0.7) else 1)
+            return (named, answer.json()["id"]) if answer and answer.status == 201 else None
 
-        run = self.patiently(f"{name} is not begun", begin)
+        name, run = self.patiently(f"{name} is not begun", begin)
         accepted, last = {}, []
 
         def over():
