@@ -269,6 +269,7 @@ check_restate() {
     fi
     python3 tests/restate/run.py "$updraft" "$packages"
     python3 tests/restate/workers.py "$updraft" "$packages"
+    python3 tests/restate/taking_over.py "$updraft" "$packages"
     python3 tests/restate/deploy.py "$updraft" "$packages"
 }
 
