@@ -92,6 +92,7 @@ impl RepositoryMirror {
         let (branch, commit) = mirror.find_branch().await?;
         mirror.branch = branch;
         mirror.make(worker, commit.len() == LONG_HASH).await?;
+        mirror.sweep().await?;
         let commit = mirror.fetch(&mirror.branch).await?;
         mirror.check_push(worker, &commit).await?;
         Ok(mirror)
@@ -175,8 +176,24 @@ impl RepositoryMirror {
             }
         })
         .await?;
-        for name in [committed(run), base(run), pushed(run)] {
+        self.forget(run).await
+    }
+
+    /// Removes what is known of a run.
+    async fn forget(&self, run: &RunId) -> Result<(), Fault> {
+        for name in [committed(run), pushed(run), fetched(&branch_of(run)), base(run)] {
             self.here(["update-ref", "-d", &name], "the repository here cannot be changed").await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what is known of runs whose clones were removed with them.
+    async fn sweep(&self) -> Result<(), Fault> {
+        let what = "the repository here cannot be read";
+        let known = self.here(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/updraft/base"], what).await?;
+        let there = self.runs();
+        for run in known.lines().filter_map(|name| RunId::parse(name).ok()).filter(|run| !there.contains(run)) {
+            self.forget(&run).await?;
         }
         Ok(())
     }
@@ -275,7 +292,7 @@ impl RepositoryMirror {
     /// Brings a branch up to date, and returns its commit.
     async fn fetch(&self, branch: &str) -> Result<String, Fault> {
         let (url, name) = (self.address.url(), format!("refs/heads/{branch}"));
-        let both = format!("+{name}:refs/updraft/fetched/{branch}");
+        let both = format!("+{name}:{}", fetched(branch));
         let fetching = self.there([
             "fetch",
             "--quiet",
@@ -287,7 +304,7 @@ impl RepositoryMirror {
         ]);
         let unread = format!("the branch `{branch}` of `{url}` cannot be read");
         fetching.run().await.map_err(|fault| fault.because(&unread))?;
-        self.here(["rev-parse", "--verify", &format!("refs/updraft/fetched/{branch}^{{commit}}")], &unread).await
+        self.here(["rev-parse", "--verify", &format!("{}^{{commit}}", fetched(branch))], &unread).await
     }
 
     /// Asks the repository whether a branch may be pushed.
@@ -331,6 +348,11 @@ impl RepositoryMirror {
 /// The name of what was committed last for a run.
 pub(super) fn committed(run: &RunId) -> String {
     format!("refs/heads/{}", branch_of(run))
+}
+
+/// The name of a branch as the repository had it last.
+fn fetched(branch: &str) -> String {
+    format!("refs/updraft/fetched/{branch}")
 }
 
 /// The name of the commit that it began with.

@@ -54,18 +54,14 @@ impl RunBranch {
     /// The same for people, in one line.
     pub fn in_words(&self) -> String {
         let Self { repository, branch, commit, problem, left_out } = self;
-        let mut words = match commit {
+        let words = match commit {
             Some(commit) => format!("{branch} at {} of {repository}", short(commit)),
             None if problem.is_some() => format!("none yet at {repository}"),
             None => format!("none, since nothing was changed in the files of {repository}"),
         };
-        if let Some(problem) = problem {
-            words += &format!("; not pushed: {problem}");
-        }
-        if !left_out.is_empty() {
-            words += &format!("; left out: {}", left_out.join(", "));
-        }
-        words
+        let problem = problem.as_ref().map(|problem| format!("; not pushed: {problem}")).unwrap_or_default();
+        let left_out = if left_out.is_empty() { String::new() } else { format!("; left out: {}", left_out.join(", ")) };
+        words + &problem + &left_out
     }
 }
 

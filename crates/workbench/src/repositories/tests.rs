@@ -217,6 +217,9 @@ async fn a_worker_keeps_its_repository_as_long_as_runs_need_it() {
     assert!(refused.contains("still has runs of") && refused.contains("--worker-name"), "{refused}");
     forget_clone(&folders, &run());
     assert!(mirror.runs().is_empty());
+    let again = shop.mirror("one").await;
+    let names = GitCall::here(&again.repository(), ["for-each-ref", "--format=%(refname)"]).run().await.unwrap();
+    assert_eq!(names, "refs/updraft/fetched/main", "nothing is left of the run");
     open(other.address("")).await.unwrap();
     assert!(Path::new(&other.path("shop.git")).exists());
 }

@@ -15,12 +15,12 @@ use updraft_restate::{RestateHome, RunProjector, RunStarter, StartFault, StartRe
 use updraft_run::{Event, Input, Run, RunId};
 use updraft_workbench::repositories::{PushFault, RepositoryMirror, RunBranch, branch_of};
 use updraft_workbench::service::TailItem;
-use updraft_workbench::{Fault, RunCallbacks, UpdraftService};
+use updraft_workbench::{Fault, Kind, RunCallbacks, UpdraftService};
 
 use super::{LiveWorker, start_orders};
 use crate::args::ServedRunFlags;
 use crate::commands::service;
-use crate::fault::CliError;
+use crate::fault::{CliError, CliExitCode};
 use crate::folders::{self, AppFolders};
 use crate::settings::TrustedWorkspaces;
 use crate::{journal, out, time_format};
@@ -173,30 +173,43 @@ impl RepositoryRuns {
     }
 
     async fn begin(&self, id: RunId, request: StartRequest) -> Result<(), StartFault> {
-        let later = |fault: Fault| StartFault::Later(fault.in_one_line());
         let turn = self.0.opening.lock().await;
         if self.0.journal.head(&id).is_ok() {
             // It was begun before, and perhaps this worker ended in the middle of that.
             drop(turn);
-            return self.take_up(&id).await.map(drop).map_err(later);
+            return self.take_up(&id).await.map(drop).map_err(|fault| StartFault::Later(fault.in_one_line()));
         }
-        let clone = self.0.mirror.clone_for(&id).await.map_err(later)?;
-        let folder = folders::workspace(Some(&clone)).map_err(later)?;
-        self.trust(&folder).map_err(later)?;
-        let open = self.open_in(folder).await.map_err(later)?;
-        match Box::pin(start_orders::begin(&open.service.runs, id.clone(), request)).await {
-            Ok(()) => {
+        let begun = match self.open_new(&id).await {
+            Ok(open) => match Box::pin(start_orders::begin(&open.service.runs, id.clone(), request)).await {
+                Ok(()) => Ok(open),
+                Err(fault) => {
+                    open.close().await;
+                    Err(fault)
+                }
+            },
+            Err(fault) => Err(start_orders::start_fault(&fault)),
+        };
+        match begun {
+            Ok(open) => {
                 self.attend(id, open);
                 Ok(())
             }
             Err(fault) => {
-                open.close().await;
-                if matches!(fault, StartFault::Refused(_)) {
-                    self.0.mirror.remove(&id).await.map_err(later)?;
+                if matches!(fault, StartFault::Refused(_))
+                    && let Err(fault) = self.0.mirror.remove(&id).await
+                {
+                    tracing::warn!(run = %id, why = fault.in_one_line(), "the clone of a run was not removed");
                 }
                 Err(fault)
             }
         }
+    }
+
+    async fn open_new(&self, id: &RunId) -> Result<OpenRun, Fault> {
+        let clone = self.0.mirror.clone_for(id).await?;
+        let folder = folders::workspace(Some(&clone))?;
+        self.trust(&folder)?;
+        self.open_in(folder).await
     }
 
     async fn wake(&self, id: RunId, handed: HandedEffect) -> Result<bool, String> {
@@ -268,7 +281,16 @@ impl RepositoryRuns {
         let served = ServedRunFlags { workspace: Some(folder.clone()), ..self.0.served.clone() };
         let callbacks = RunCallbacks { stop: stop.clone(), ..self.0.callbacks.clone() };
         let opened = Box::pin(service::open_idle_at(&self.0.folders, &folder, &served, callbacks)).await;
-        Ok(OpenRun { service: opened.map_err(|error| Fault::failed(error.message))?, stop })
+        let service = opened.map_err(|error| {
+            let kind = match error.code {
+                CliExitCode::Usage => Kind::Usage,
+                CliExitCode::Config => Kind::Config,
+                CliExitCode::NoSandbox => Kind::NoSandbox,
+                _ => Kind::Failed,
+            };
+            Fault { kind, message: error.message, hints: error.hints }
+        })?;
+        Ok(OpenRun { service, stop })
     }
 
     /// Keeps what a run changes, from here on until it is over.

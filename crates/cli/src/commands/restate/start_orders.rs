@@ -35,11 +35,13 @@ pub(super) async fn begin(runs: &LiveRuns, id: RunId, request: StartRequest) -> 
     }
     let order = run_order(request).map_err(StartFault::Refused)?;
     let begun = runs.order_as(id, order).await;
-    begun.map(drop).map_err(|fault| {
-        let may_work_later = fault.kind == Kind::Failed;
-        let why = fault.in_one_line();
-        if may_work_later { StartFault::Later(why) } else { StartFault::Refused(why) }
-    })
+    begun.map(drop).map_err(|fault| start_fault(&fault))
+}
+
+/// Tells a mistake in the order from something that may pass.
+pub(super) fn start_fault(fault: &Fault) -> StartFault {
+    let why = fault.in_one_line();
+    if fault.kind == Kind::Failed { StartFault::Later(why) } else { StartFault::Refused(why) }
 }
 
 /// An order as it travelled.
