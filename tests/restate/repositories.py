@@ -226,6 +226,7 @@ def try_branches(updraft, workers, node, bare, server):
     given = workers["g1"].environment
     begun = [started(updraft, given, bare.parent, node, "--workspace", server.url, "--agent", "coder", "Write the file") for _ in range(2)]
     assert {run["worker"] for run in begun} == {"g1", "g2"}, begun
+    assert all(run["branch"] == f"updraft/{run['run']}" for run in begun), begun
     for run, name in ((run["run"], run["worker"]) for run in begun):
         worker = workers[name]
         worker.until(run, "done")

@@ -1,7 +1,11 @@
 //! `updraft worker`: carries out runs that Restate keeps, in folders and clones of repositories, without a page.
 
+use std::path::Path;
+
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use updraft_run::RunId;
+use updraft_workbench::repositories::{RepositoryAddress, branch_of};
 
 use super::restate::{RepositoryRuns, WorkerPlace};
 use super::{restate, service};
@@ -67,11 +71,21 @@ async fn work(folders: &AppFolders, args: WorkerArgs) -> CliResult {
 
 async fn start_run(folders: &AppFolders, args: &WorkerStartArgs) -> CliResult {
     let started = Box::pin(restate::start_order(folders, args)).await?;
+    let named = args.workspace.as_deref().and_then(Path::to_str);
+    let run = RunId::parse(&started.run).ok().filter(|_| named.is_some_and(RepositoryAddress::is_meant));
+    let branch = run.map(|run| branch_of(&run));
     if args.json {
-        out::json(&json!({ "run": started.run, "worker": started.worker }));
+        let mut line = json!({ "run": started.run, "worker": started.worker });
+        if let Some(branch) = branch {
+            line["branch"] = branch.into();
+        }
+        out::json(&line);
     } else {
         out::line(&started.run);
         out::note(&format!("run {} has begun on worker `{}`", started.run, started.worker));
+        if let Some(branch) = branch {
+            out::note(&format!("what it changes will be on the branch {branch}"));
+        }
     }
     Ok(CliExitCode::Done)
 }
