@@ -48,8 +48,9 @@ def check_beside(updraft, packages):
         beside.options = [*two.options, "--take-over"]
         node.start()
         try:
-            one.start()
+            # The last to start is asked about the workspace. If that one is gone, it takes some ten seconds until another is.
             two.start()
+            one.start()
             try_beside(one, two, beside, node, folder)
         except BaseException:
             for server in (one, two, beside):
