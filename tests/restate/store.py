@@ -40,7 +40,7 @@ class Store:
         # Nothing is reported to anybody, and nothing is offered beyond this machine.
         return [self.binary, "-alsologtostderr=true", f"-logdir={self.folder}", "server", "-master.telemetry=false", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
                 f"-dir={self.folder / 'data'}", *ports, "-filer", "-s3", f"-s3.config={self.folder / 'keys.json'}", "-s3.autoCreateBucket=false",
-                "-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false", "-volume.preStopSeconds=0", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=1s",
+                "-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false", "-volume.preStopSeconds=0", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=300ms", "-master.heartbeatInterval=100ms",
                 f"-filer.localSocket={self.folder / 'filer.sock'}", f"-s3.localSocket={self.folder / 's3.sock'}"]
 
     def start(self):
@@ -107,6 +107,9 @@ class Store:
     def close(self):
         if self.process and self.process.poll() is None:
             self.kill()
+        for port in self.ports.values():
+            for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                left.unlink()
 
     def said(self):
         return (self.folder / "log").read_text()[-3000:]
