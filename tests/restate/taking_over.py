@@ -84,7 +84,9 @@ def try_beside(one, two, beside, node, folder):
     refused(beside.says("serve", "--workspace", beside.work, *beside.options), "a worker `s2` runs already on this machine")
     beside.until(cut, "done")
     assert '"in_doubt"' in beside.says("export", cut)[1]
-    assert beside.send("POST", f"/runs/{asked}/answer", {"question": waiting, "text": "red"}).status == 200
+    # They have one journal, so what is said to one is said to the other.
+    answered = one.send("POST", f"/runs/{asked}/answer", {"question": waiting, "text": "red"})
+    assert answered.status == 200, answered.body
     for server in (beside, one):
         server.until(asked, "done")
     for run in (asked, cut):

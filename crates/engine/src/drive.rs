@@ -12,7 +12,7 @@ mod parts;
 mod write_ahead;
 
 pub use at_home::home_of;
-pub(crate) use at_home::{attach as attach_home, check_home, check_place, leave_home, note_home};
+pub(crate) use at_home::{attach as attach_home, check_home, leave_home, note_home};
 pub(crate) use begin::context_blob;
 pub(crate) use calls_from_code::CallRequest;
 pub(crate) use log::log;

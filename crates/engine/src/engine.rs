@@ -17,7 +17,7 @@ use crate::Error;
 use crate::clock::RunClock;
 use crate::context::{Snapshot, WorkspaceContext};
 use crate::drive::{
-    DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, attach_home, check_home, check_place, log, status_of,
+    DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, attach_home, check_home, log, status_of,
 };
 use crate::home::{HomeAttachment, RunHome};
 use crate::marks::MarkStore;
@@ -154,12 +154,6 @@ impl Engine {
     /// Opens a run again to continue it after a crash, a pause or an answer. Fails with `Owned` if another process is
     /// working on it.
     pub async fn open(&self, id: &RunId) -> Result<RunHandle, Error> {
-        if let Some(home) = &self.0.home
-            && !self.0.journal.head(id)?.is_owned()
-        {
-            // Before the lease is taken: another worker with this journal, which may continue it, would find it owned.
-            check_place(home.as_ref(), &self.0.journal, id)?;
-        }
         let lease = self.0.journal.acquire(id).await?;
         let mut run = self.load(id)?;
         let home = self.attach(id, &mut run, &lease).await?;

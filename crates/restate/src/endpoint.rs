@@ -155,3 +155,31 @@ impl Endpoint {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::ingress::Ingress;
+    use crate::run_log::{FoldedRuns, RunLog};
+    use crate::service_names::ServiceNames;
+
+    #[tokio::test]
+    async fn a_workspace_that_another_machine_has_is_not_offered_any_more() {
+        let hosted = |name: &str| {
+            let ingress = Ingress::new("http://127.0.0.1:1", None, CancellationToken::new()).unwrap();
+            let log = RunLog { ingress, names: ServiceNames::new(name).unwrap() };
+            let (folded, machine) = (FoldedRuns::default(), "m1".to_owned());
+            Arc::new(HostedWorkspace { log, folded, hands: Arc::default(), changes: Arc::default(), machine })
+        };
+        let workspaces = vec![hosted("w1"), hosted("w2")];
+        let endpoint = Endpoint { workspaces, identity: IdentityKeys::default(), taken: Mutex::default() };
+        endpoint.leave_out(BTreeSet::from(["w1".to_owned()]));
+        let response = discover(State(Arc::new(endpoint))).await;
+        let body = axum::body::to_bytes(response.into_body(), LONGEST).await.unwrap();
+        let manifest = String::from_utf8(body.to_vec()).unwrap();
+        let offers = ["Runs.w1", "Runs.w2", WORKSPACES, LIMITS].map(|name| manifest.contains(&format!("\"{name}\"")));
+        assert_eq!(offers, [false, true, true, true]);
+    }
+}

@@ -165,7 +165,9 @@ pub(crate) async fn attach(
     id: &RunId,
     run: &mut Run,
 ) -> Result<HomeAttachment, Error> {
-    check_place(home, journal, id)?;
+    if let Some(place) = home_of(journal, id)?.filter(|place| !home.has(place)) {
+        return Err(Error::Elsewhere { run: id.clone(), place });
+    }
     let mut attached = home.attach(id).await?;
     let here = journal.load(id)?;
     let known = here.len() as u64;
@@ -196,14 +198,6 @@ pub(crate) async fn attach(
     Ok(attached)
 }
 
-/// Refuses to continue a run that another worker has.
-pub(crate) fn check_place(home: &dyn RunHome, journal: &Journal, id: &RunId) -> Result<(), Error> {
-    match journal.stored(HOMES, id.as_str())? {
-        Some(found) if !home.has(&found.value) => Err(Error::Elsewhere { run: id.clone(), place: found.value }),
-        Some(_) | None => Ok(()),
-    }
-}
-
 /// Notes where a run has its home.
 pub(crate) async fn note_home(journal: &Journal, id: &RunId, place: String) -> Result<(), Error> {
     Ok(journal.change_stored(HOMES, id.as_str(), move |_| (Change::Set(place.clone()), ())).await?)
@@ -219,8 +213,8 @@ pub fn home_of(journal: &Journal, id: &RunId) -> Result<Option<String>, Error> {
 
 /// Refuses to continue a run here whose home is elsewhere.
 pub(crate) fn check_home(journal: &Journal, id: &RunId, run: &Run) -> Result<(), Error> {
-    match journal.stored(HOMES, id.as_str())? {
-        Some(found) if !run.is_over() => Err(Error::Elsewhere { run: id.clone(), place: found.value }),
+    match home_of(journal, id)? {
+        Some(place) if !run.is_over() => Err(Error::Elsewhere { run: id.clone(), place }),
         Some(_) | None => Ok(()),
     }
 }

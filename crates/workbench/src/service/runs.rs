@@ -254,7 +254,7 @@ impl LiveRuns {
     /// Resumes a run, unless a process is driving it.
     async fn wake(&self, id: &RunId, waking: ReopenReason) -> Result<(), Fault> {
         let _turn = self.opening().lock().await;
-        if self.drives(id) || self.is_stopping() {
+        if self.drives(id) || self.is_stopping() || self.is_of_another_worker(id)? {
             return Ok(());
         }
         let run = self.load(id).await?;
@@ -276,6 +276,12 @@ impl LiveRuns {
             Ok(ResumeOutcome::Elsewhere { .. }) => Ok(()),
             Err(fault) => Err(Fault { message: format!("run {id} cannot continue here: {}", fault.message), ..fault }),
         }
+    }
+
+    /// Whether another worker has the run, whose journal this is too or has a copy here. It hears of what is sent to the run.
+    fn is_of_another_worker(&self, id: &RunId) -> Result<bool, Fault> {
+        let Some(home) = &self.0.bench.attendance.home else { return Ok(false) };
+        Ok(home_of(self.journal(), id)?.is_some_and(|place| !home.has(&place)))
     }
 
     /// The workbench that a run needs for itself: one whose plan is not approved is held to reading, and one that a person
