@@ -127,6 +127,10 @@ impl BucketFault {
     pub fn hint(&self) -> String {
         match self {
             Self::Setting { hint, .. } => (*hint).to_owned(),
+            Self::Unreachable { why, .. } if why.contains("certificate") => {
+                "let this machine trust the certificate of the store: SSL_CERT_FILE names a file with those to trust"
+                    .to_owned()
+            }
             Self::Unreachable { .. } => "start the store, or set AWS_ENDPOINT_URL to its address".to_owned(),
             Self::Refused { refusal, .. } => refusal.hint(),
             Self::Unreliable { .. } => {

@@ -1,6 +1,6 @@
 //! A bucket in use, with a store in memory; the real one is in tests/restate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -18,6 +18,8 @@ struct MemoryStore {
     /// Whether it knows conditions.
     is_old: bool,
     writes: usize,
+    /// What requests said about temporary credentials, and whether that was signed.
+    tokens: BTreeSet<(String, bool)>,
 }
 
 type SharedStore = Arc<Mutex<MemoryStore>>;
@@ -26,6 +28,9 @@ fn answer(store: &SharedStore, request: (Method, Uri, HeaderMap), body: &Bytes) 
     let (method, uri, headers) = request;
     let mut store = store.lock().unwrap();
     let name = uri.path().to_owned();
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_signed = header("authorization").contains("x-amz-date;x-amz-security-token,");
+    store.tokens.insert((header("x-amz-security-token").to_owned(), is_signed));
     if store.busy > 0 {
         store.busy -= 1;
         return (StatusCode::SERVICE_UNAVAILABLE, b"<Error><Code>SlowDown</Code></Error>".to_vec());
@@ -59,6 +64,7 @@ async fn store() -> (SharedStore, BucketSettings, JoinSet<()>) {
         endpoint: Some(format!("http://{}", listener.local_addr().unwrap())),
         access_key: Some("ann".into()),
         secret_key: Some("secret".into()),
+        session_token: Some("temporary".into()),
         ..BucketSettings::default()
     };
     let store = SharedStore::default();
@@ -108,6 +114,7 @@ async fn everyone_who_has_the_bucket_finds_the_same_id_and_the_check_leaves_noth
         assert_eq!((one.id(), two.id()), ("one", "one"));
         let objects: Vec<String> = store.lock().unwrap().objects.keys().cloned().collect();
         assert_eq!(objects, ["/looms/warp/updraft-blobs"]);
+        assert_eq!(store.lock().unwrap().tokens, BTreeSet::from([("temporary".to_owned(), true)]));
     }
     let (_, settings, _serving) = store().await;
     let (one, two) = tokio::join!(open(&settings, "one"), open(&settings, "two"));
