@@ -59,21 +59,31 @@ def check_refused(updraft, folder, store):
             (said,) = [line for line in map(json.loads, lines) if line["check"] == "blobs"]
             assert said["status"] == "fail" and words[0] in said["found"] and words[1] in said["advice"], said
 
+    def unknown():
+        """Encrypted, but by a store that nobody vouches for."""
+        given = environment(Path(folder) / "home of one who trusts nobody") | keys(store, AWS_ENDPOINT_URL=store.secure_url)
+        code, _, said = says(updraft, given, folder, "worker", "--blobs", PLACE)
+        assert code == 1 and "cannot be reached" in said and "SSL_CERT_FILE" in said, (code, said)
+
     def away():
         given = environment(Path(folder) / "home of one without a store") | keys(store, AWS_ENDPOINT_URL=f"http://127.0.0.1:{free_ports(1)[0]}")
         code, _, said = says(updraft, given, folder, "worker", "--blobs", PLACE)
         assert code == 1 and "cannot be reached" in said and "start the store" in said, (code, said)
 
     with ThreadPoolExecutor(4) as threads:
-        # It is waited for, for a while.
-        waiting = threads.submit(away)
+        # Both are waited for, for a while.
+        waiting = [threads.submit(away), threads.submit(unknown)]
         list(threads.map(refuse, cases))
         given = environment(Path(folder) / "home of a doctor") | keys(store)
         said = says(updraft, given, folder, "doctor", "--restate", "http://127.0.0.1:1", "--blobs", PLACE)[1]
         assert f"{PLACE}: written, read and deleted" in said, said
         said = says(updraft, given, folder, "doctor", "--restate", "http://127.0.0.1:1", "--blobs", folder)[1]
         assert f"{folder}: written, read and deleted" in said, said
-        waiting.result()
+        given |= keys(store, AWS_ENDPOINT_URL=store.secure_url, SSL_CERT_FILE=str(store.certificate))
+        said = says(updraft, given, folder, "doctor", "--restate", "http://127.0.0.1:1", "--blobs", PLACE)[1]
+        assert f"{PLACE}: written, read and deleted" in said, said
+        for one in waiting:
+            one.result()
 
 
 def check_kept(updraft, packages, folder, store):

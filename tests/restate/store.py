@@ -34,13 +34,20 @@ class Store:
         self.url, self.filer = f"http://127.0.0.1:{self.ports['s3']}", f"http://127.0.0.1:{self.ports['filer']}"
         identities = [{"name": name, "credentials": [{"accessKey": name, "secretKey": secret}], "actions": RIGHTS[name]} for name, secret in SECRETS.items()]
         (self.folder / "keys.json").write_text(json.dumps({"identities": identities}))
+        (self.secure_port,), self.certificate = free_ports(1), self.folder / "certificate.pem"
+        self.secure_url = f"https://127.0.0.1:{self.secure_port}"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=store",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
+                        "-keyout", self.folder / "key.pem", "-out", self.certificate], check=True, capture_output=True)
 
     def command(self):
         ports = [f"-{name.removesuffix('.grpc')}.port{'.grpc' if name.endswith('.grpc') else ''}={port}" for name, port in self.ports.items()]
         # Nothing is reported to anybody, and nothing is offered beyond this machine.
         return [self.binary, "-alsologtostderr=true", f"-logdir={self.folder}", "server", "-master.telemetry=false", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
                 f"-dir={self.folder / 'data'}", *ports, "-filer", "-s3", f"-s3.config={self.folder / 'keys.json'}", "-s3.autoCreateBucket=false",
-                "-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false", "-volume.preStopSeconds=0", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=300ms", "-master.heartbeatInterval=100ms",
+                "-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false",
+                f"-s3.port.https={self.secure_port}", f"-s3.cert.file={self.certificate}", f"-s3.key.file={self.folder / 'key.pem'}",
+                "-volume.preStopSeconds=0", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=300ms", "-master.heartbeatInterval=100ms",
                 f"-filer.localSocket={self.folder / 'filer.sock'}", f"-s3.localSocket={self.folder / 's3.sock'}"]
 
     def start(self):
