@@ -1,6 +1,8 @@
 //! Runs whose files come from a git repository: each works in a clone of its own, and what it changes is pushed to a branch of
 //! its own, after each step and at its end.
 
+mod pushes;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +15,7 @@ use updraft_engine::HandedEffect;
 use updraft_journal::{Journal, RunFilter};
 use updraft_restate::{RestateHome, RunProjector, RunStarter, StartFault, StartRequest, Waker};
 use updraft_run::{Event, Input, Run, RunId};
-use updraft_workbench::repositories::{PushFault, RepositoryMirror, RunBranch, branch_of};
+use updraft_workbench::repositories::RepositoryMirror;
 use updraft_workbench::service::TailItem;
 use updraft_workbench::{Fault, Kind, RunCallbacks, UpdraftService};
 
@@ -27,11 +29,6 @@ use crate::{journal, out, time_format};
 
 /// How long a handler waits for a clone. After that it is called again.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait until a push is tried again, at first and at most.
-const AT_FIRST: Duration = Duration::from_secs(1);
-const AT_MOST: Duration = Duration::from_mins(1);
-/// The longest subject of a commit.
-const LONGEST_SUBJECT: usize = 100;
 
 /// The runs of one repository. Cheap to clone.
 #[derive(Clone)]
@@ -330,89 +327,5 @@ impl RepositoryRuns {
             open.close().await;
         }
         self.push_finally(&id).await;
-    }
-
-    /// Pushes what a finished step has changed. If that fails, the next push has it too.
-    async fn push_meanwhile(&self, id: &RunId, step: &str) {
-        let message = self.message(id, Some(step));
-        let kept = tokio::select! {
-            () = self.0.stop.cancelled() => return,
-            kept = self.keep(id, &message) => kept,
-        };
-        let (branch, _) = kept;
-        if branch.commit.is_none() && branch.problem.is_none() {
-            return;
-        }
-        if let Err(fault) = branch.note(&self.0.journal, id).await {
-            tracing::warn!(run = %id, why = fault.in_one_line(), "the branch of a run was not noted");
-        }
-    }
-
-    /// Pushes what a run that is over has changed, and removes its clone then. If somebody has to look at it, it stays.
-    async fn push_finally(&self, id: &RunId) {
-        if !self.0.mirror.clone_folder(id).is_dir() {
-            return;
-        }
-        let (message, mut pause, mut told) = (self.message(id, None), AT_FIRST, None);
-        loop {
-            let (branch, may_work_later) = tokio::select! {
-                () = self.0.stop.cancelled() => return,
-                kept = self.keep(id, &message) => kept,
-            };
-            let noted = branch.note(&self.0.journal, id).await;
-            if told != branch.problem || branch.problem.is_none() {
-                out::note(&out::harmless(&format!("run {id} is over; branch: {}", branch.in_words())));
-                told.clone_from(&branch.problem);
-            }
-            if branch.problem.is_none() && noted.is_ok() {
-                if let Err(fault) = self.0.mirror.remove(id).await {
-                    tracing::warn!(run = %id, why = fault.in_one_line(), "the clone of a run was not removed");
-                }
-                return;
-            }
-            if !may_work_later {
-                return;
-            }
-            tokio::select! {
-                () = self.0.stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
-            }
-            pause = AT_MOST.min(pause * 2);
-        }
-    }
-
-    /// Commits and pushes what a run has changed. Returns what became of its branch, and whether trying again may help.
-    async fn keep(&self, id: &RunId, message: &str) -> (RunBranch, bool) {
-        let mirror = &self.0.mirror;
-        let before = RunBranch::of(&self.0.journal, id).ok().flatten().unwrap_or_default();
-        let (repository, branch) = (mirror.address().url().to_owned(), branch_of(id));
-        let mut kept = RunBranch { repository, branch, commit: before.commit, ..RunBranch::default() };
-        let saved = match mirror.save(id, message).await {
-            Ok(saved) => saved,
-            Err(fault) => {
-                kept.problem = Some(fault.message);
-                return (kept, false);
-            }
-        };
-        kept.left_out = saved.left_out;
-        let Some(commit) = saved.commit else { return (kept, false) };
-        match mirror.push(id, &commit).await {
-            Ok(()) => kept.commit = Some(commit),
-            Err(PushFault::Refused(why)) => kept.problem = Some(why),
-            Err(PushFault::Later(why)) => {
-                kept.problem = Some(why);
-                return (kept, true);
-            }
-        }
-        (kept, false)
-    }
-
-    /// The message of a commit.
-    fn message(&self, id: &RunId, step: Option<&str>) -> String {
-        let goal = journal::load(&self.0.journal, id).map(|run| run.goal().own_words().to_owned()).unwrap_or_default();
-        let subject = goal.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("A run of Updraft");
-        let subject = out::short(&out::harmless(subject), LONGEST_SUBJECT);
-        let step = step.map(|step| format!("After step `{step}`.\n\n")).unwrap_or_default();
-        format!("{subject}\n\n{step}Updraft-Run: {id}\n")
     }
 }
