@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `address.rs` | the address of a repository, and which are accepted |
 //! | `git_program.rs` | the program `git`, without hooks, and without settings that agents could have written |
-//! | `mirror.rs` | this machine's copy of a repository, from which runs' clones are made |
+//! | `mirror.rs` | this machine's copy of a repository |
+//! | `run_clone.rs` | the clone of a run, which is made from it |
 //! | `saved_files.rs` | what a run changed, as a commit on its branch, pushed |
 //! | `run_branch.rs` | what is noted about a run's branch |
 
@@ -13,13 +14,15 @@ mod address;
 mod git_program;
 mod mirror;
 mod run_branch;
+mod run_clone;
 mod saved_files;
 
 use updraft_run::RunId;
 
 pub use address::RepositoryAddress;
-pub use mirror::{RepositoryMirror, RestoredClone};
+pub use mirror::RepositoryMirror;
 pub use run_branch::RunBranch;
+pub use run_clone::RestoredClone;
 pub use saved_files::{PushFault, SavedFiles};
 
 use crate::folders::AppFolders;

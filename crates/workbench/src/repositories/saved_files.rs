@@ -10,7 +10,8 @@ use updraft_run::RunId;
 
 use super::branch_of;
 use super::git_program::{GitCall, GitFault};
-use super::mirror::{RepositoryMirror, base, committed, pushed};
+use super::mirror::RepositoryMirror;
+use super::run_clone::{base, committed, pushed};
 use crate::fault::{Fault, blocking};
 
 /// Most nested repositories that are named.
