@@ -43,11 +43,14 @@ pub(crate) fn run(folders: &AppFolders, args: &AttachArgs) -> CliResult {
         return Err(CliError::usage("the full screen needs a terminal")
             .hint("`updraft show` and `updraft events` print what it shows"));
     }
-    let console = (wants_console && (is_driven || args.fullscreen))
-        .then(|| {
-            let run = journal::load(&journal, &id)?;
+    let run = wants_console.then(|| journal::load(&journal, &id)).transpose()?;
+    // One that waits for an answer is driven by whoever takes it.
+    let is_live = is_driven || run.as_ref().is_some_and(awaits_answer);
+    let console = run
+        .filter(|_| is_live || args.fullscreen)
+        .map(|run| {
             let commands = COMMANDS.map(|(name, what)| (name.to_owned(), what.to_owned())).to_vec();
-            let mode = if is_driven { ConsoleMode::Watch } else { ConsoleMode::Look };
+            let mode = if is_live { ConsoleMode::Watch } else { ConsoleMode::Look };
             let options = ConsoleOptions { mode, commands, is_full: args.fullscreen };
             Console::open(folders, run.settings().workspace.as_ref(), options)
         })
@@ -59,7 +62,7 @@ pub(crate) fn run(folders: &AppFolders, args: &AttachArgs) -> CliResult {
     runtime::block_on(async {
         let face = RunDisplay::of(&output);
         let ended = match &output.console {
-            Some(console) if !is_driven => {
+            Some(console) if !is_live => {
                 let mut signals = Signals::listen(CancellationToken::new())?;
                 tokio::select! {
                     () = console.while_full() => Ok(CliExitCode::Done),
@@ -73,6 +76,11 @@ pub(crate) fn run(folders: &AppFolders, args: &AttachArgs) -> CliResult {
         journal.clone().close().await;
         ended
     })
+}
+
+/// Whether only an answer is missing.
+fn awaits_answer(run: &Run) -> bool {
+    drive_run::is_waiting(run) && !PersonQuestion::all(run).is_empty()
 }
 
 /// A run that is watched.
@@ -99,7 +107,9 @@ impl<'a> Attachment<'a> {
         let known = self.journal.head(self.id)?.events;
         if let Some(console) = &self.face.console {
             console.set_working(true);
-            out::note(&format!("run {}, driven by another process", self.id));
+            let is_driven = self.journal.head(self.id)?.is_owned();
+            let who = if is_driven { "driven by another process" } else { "waiting for an answer" };
+            out::note(&format!("run {}, {who}", self.id));
         }
         loop {
             let is_known = self.run.events() >= known;
@@ -172,7 +182,7 @@ impl<'a> Attachment<'a> {
     /// Whether only an answer is missing, which the user can give here, as others can elsewhere. No process drives a run then, and the
     /// one that takes the answer goes on with it.
     fn awaits_answer(&self) -> bool {
-        self.face.console.is_some() && drive_run::is_waiting(&self.run) && !PersonQuestion::all(&self.run).is_empty()
+        self.face.console.is_some() && awaits_answer(&self.run)
     }
 
     /// Asks the user what the run waits for, unless they were asked already.

@@ -257,3 +257,20 @@ fn whoever_watches_stays_when_only_an_answer_is_missing_and_can_give_it() {
     assert_eq!(watching.end(), 3);
     assert_eq!(world.updraft(&["resume", "last"]).code(0).out, "It says hello.\n");
 }
+
+#[test]
+fn whoever_comes_when_a_run_waits_already_is_asked_as_well() {
+    let world = World::new();
+    world.config("config.toml", "[rules]\nask = [\"read_file\"]\n");
+    world.file("a.txt", "hello");
+    let call = json!({ "calls": [{ "name": "read_file", "args": { "path": "a.txt" } }] });
+    let model = world.script("s.json", &json!([call, { "text": "It says hello." }]));
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "Read it"]).code(3);
+    let mut watching = attach(&world, &[]);
+    watching.shows("waiting for an answer");
+    watching.shows("allow it?");
+    watching.types("y\r");
+    watching.shows("updraft resume");
+    assert_eq!(watching.end(), 3);
+    assert_eq!(world.updraft(&["resume", "last"]).code(0).out, "It says hello.\n");
+}
