@@ -76,6 +76,12 @@ impl AnswerClaim {
         (self.stored(begun.unwrap_or(now), None), KeyedAnswer::ToDo { begun })
     }
 
+    /// A change of what is stored, unless another service has taken the request over.
+    fn if_own(&self, known: Option<&StoredValue>, change: Change) -> Change {
+        let stored = known.and_then(|known| serde_json::from_str::<StoredAnswer>(&known.value).ok());
+        if stored.is_some_and(|stored| stored.by != self.by) { Change::Nothing } else { change }
+    }
+
     fn stored(&self, begun: Timestamp, answer: Option<&Value>) -> Change {
         let answer = answer.map(ToString::to_string);
         let stored = StoredAnswer { request: self.request.clone(), by: self.by.clone(), begun, answer };
@@ -110,13 +116,14 @@ impl LiveRuns {
     /// Stores what came of a request that was claimed.
     pub async fn keep_answer(&self, claim: &AnswerClaim, answer: &Value) -> Result<(), Fault> {
         let (own, answer, now) = (claim.clone(), answer.clone(), time_format::now());
-        let change = move |_: Option<StoredValue>| (own.stored(now, Some(&answer)), ());
+        let change = move |known: Option<StoredValue>| (own.if_own(known.as_ref(), own.stored(now, Some(&answer))), ());
         Ok(self.journal().change_stored(&self.answers(), &claim.key, change).await?)
     }
 
     /// Gives a key free again, because nothing came of the request.
     pub async fn release_answer(&self, claim: &AnswerClaim) -> Result<(), Fault> {
-        let change = |_: Option<StoredValue>| (Change::Remove, ());
+        let own = claim.clone();
+        let change = move |known: Option<StoredValue>| (own.if_own(known.as_ref(), Change::Remove), ());
         Ok(self.journal().change_stored(&self.answers(), &claim.key, change).await?)
     }
 }
@@ -142,6 +149,10 @@ mod tests {
         assert_eq!(first.decide(fresh.as_ref(), Timestamp(2)).1, KeyedAnswer::ToDo { begun: Some(Timestamp(1)) });
         let old = stored(change, 31);
         assert_eq!(other.decide(old.as_ref(), Timestamp(2)).1, KeyedAnswer::ToDo { begun: Some(Timestamp(1)) });
+        // Whoever was taken for gone, and comes to its end after all, leaves the other's claim alone.
+        let taken = stored(other.decide(old.as_ref(), Timestamp(2)).0, 1);
+        assert_eq!(first.if_own(taken.as_ref(), Change::Remove), Change::Nothing);
+        assert_eq!(other.if_own(taken.as_ref(), Change::Remove), Change::Remove);
         let mut done = None;
         for answer in [json!({ "paths": ["a"] }), Value::Null] {
             done = stored(first.stored(Timestamp(3), Some(&answer)), 1);
