@@ -100,7 +100,7 @@ pub(crate) enum ServeCommand {
     #[command(
         subcommand,
         after_help = "Roles: `see` looks at everything but the settings; `steer` also starts runs, answers, approves, stops \
-            and changes memories; `administer` also sees the settings, calls tools and adds users.\n\n\
+            and adds memories; `administer` also sees the settings, calls tools, changes memories and adds users.\n\n\
             Examples:\n  updraft serve user add ann --role steer\n  updraft serve user remove ann"
     )]
     User(PageUserCommand),
