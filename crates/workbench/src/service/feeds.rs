@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio::time::Instant;
 use updraft_engine::Delta;
 use updraft_journal::{ChangeWatcher, Journal};
@@ -27,8 +27,11 @@ const KEPT_BYTES: usize = 128 << 20;
 /// between is shown at once. To write to a watcher takes about a tenth of that.
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_EACH: Duration = Duration::from_micros(100);
-/// How soon a change of the journal is looked at for a run of this process, which tells of its records itself.
+/// How soon a change of the journal is looked at for a run that no other process drives: one of this process tells of its
+/// records itself, and one that rests hardly ever changes.
 const LATE: Duration = Duration::from_millis(500);
+/// How many feeds look at the journal at the same time: as many as it keeps connections for. More would open their own.
+static LOOKS: Semaphore = Semaphore::const_new(4);
 /// How many events apart the kept histories of a run's past are at least, how many there are about, and most bytes of them.
 const STRIDE: u64 = 5_000;
 const PAST_KEPT: u64 = 8;
@@ -121,6 +124,8 @@ pub struct RunFeed {
     texts: Arc<Mutex<WrittenTexts>>,
     news: Notify,
     is_followed: AtomicBool,
+    /// Whether a process drove the run when it was last looked at.
+    is_driven: AtomicBool,
     used: AtomicU64,
     /// About how large the history is, and those of the past together.
     bytes: AtomicUsize,
@@ -178,6 +183,7 @@ impl LiveFeeds {
             texts,
             news: Notify::new(),
             is_followed: AtomicBool::new(false),
+            is_driven: AtomicBool::new(false),
             used: AtomicU64::new(use_now),
             bytes: AtomicUsize::new(0),
             past_bytes: AtomicUsize::new(0),
@@ -285,6 +291,7 @@ impl RunFeed {
     fn catch_up(&self) -> Result<u64, Fault> {
         let known = self.history.read().unwrap_or_else(PoisonError::into_inner).position();
         let head = self.journal.head(&self.id)?;
+        self.is_driven.store(head.is_owned(), Ordering::Relaxed);
         if head.events == known {
             return Ok(known);
         }
@@ -390,7 +397,9 @@ impl RunFeed {
         let mut changes = self.journal.changes();
         while self.is_watched() && !runs.is_stopping() {
             let feed = Arc::clone(self);
+            let look = LOOKS.acquire().await;
             let caught_up = tokio::task::spawn_blocking(move || feed.catch_up()).await;
+            drop(look);
             let position = caught_up.map_err(|error| Fault::failed(error.to_string()))??;
             self.forget_written();
             self.position.send_if_modified(|known| std::mem::replace(known, position) != position);
@@ -401,7 +410,7 @@ impl RunFeed {
     }
 
     /// Waits until the run may have grown. The journal only says that some run has: with hundreds that are watched, each
-    /// would look for the records of all others. What this process drives says itself when it has grown.
+    /// would look for the records of all others. Only runs that another process drives are looked at each time.
     async fn until_news(&self, runs: &LiveRuns, changes: &mut ChangeWatcher) {
         let mut late = None;
         loop {
@@ -410,7 +419,7 @@ impl RunFeed {
                 () = self.position.closed() => return,
                 () = self.news.notified() => return,
                 () = changes.next(), if late.is_none() => {
-                    if !runs.drives(&self.id) {
+                    if self.is_driven.load(Ordering::Relaxed) && !runs.drives(&self.id) {
                         return;
                     }
                     late = Some(Instant::now() + LATE);
