@@ -280,6 +280,7 @@ check_restate() {
     python3 tests/restate/run.py "$updraft" "$packages"
     python3 tests/restate/workers.py "$updraft" "$packages"
     python3 tests/restate/taking_over.py "$updraft" "$packages"
+    python3 tests/restate/repositories.py "$updraft" "$packages"
     python3 tests/restate/deploy.py "$updraft" "$packages"
     [[ -z $buckets ]] || wait "$buckets"
 }
