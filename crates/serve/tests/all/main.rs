@@ -19,6 +19,7 @@ mod encryption;
 mod floods;
 mod hostile;
 mod keys;
+mod labels;
 mod metrics;
 mod openai;
 mod places;
