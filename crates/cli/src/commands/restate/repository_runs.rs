@@ -4,7 +4,7 @@
 mod pushes;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -141,7 +141,7 @@ impl RepositoryRuns {
         }
         let clones = folders::workspace(Some(&self.0.mirror.clones()))?;
         let mut unfinished = self.0.journal.list(&RunFilter::default())?;
-        unfinished.retain(|run| !run.status.is_final() && std::path::Path::new(&run.workspace).starts_with(&clones));
+        unfinished.retain(|run| !run.status.is_final() && Path::new(&run.workspace).starts_with(&clones));
         for run in unfinished {
             if let Err(fault) = self.take_up(&run.id).await {
                 out::note(&format!("run {} is left as it is: {}", run.id, fault.in_one_line()));
@@ -245,7 +245,7 @@ impl RepositoryRuns {
         let mirror = &self.0.mirror;
         let clones = folders::workspace(Some(&mirror.clones()))?;
         let clone = clones.join(id.as_str()).join(mirror.address().name());
-        if PathBuf::from(&run.settings().workspace) != clone {
+        if Path::new(&run.settings().workspace) != clone.as_path() {
             return Err(Fault::usage(format!(
                 "run {id} works in `{}`, and this worker has its clone at `{}`",
                 run.settings().workspace,
@@ -265,7 +265,7 @@ impl RepositoryRuns {
     }
 
     /// Trusts a new clone, if the repository is trusted.
-    fn trust(&self, folder: &std::path::Path) -> Result<(), Fault> {
+    fn trust(&self, folder: &Path) -> Result<(), Fault> {
         if !self.0.is_trusted {
             return Ok(());
         }
