@@ -7,10 +7,12 @@
 //! | `git_program.rs` | the program `git`, without hooks, and without settings that agents could have written |
 //! | `mirror.rs` | this machine's copy of a repository |
 //! | `run_clone.rs` | the clone of a run, which is made from it |
+//! | `clone_index.rs` | the list of the clone's files, without repositories within it |
 //! | `saved_files.rs` | what a run changed, as a commit on its branch, pushed |
 //! | `run_branch.rs` | what is noted about a run's branch |
 
 mod address;
+mod clone_index;
 mod git_program;
 mod mirror;
 mod run_branch;

@@ -21,8 +21,10 @@ pub(super) const QUESTION: Duration = Duration::from_mins(1);
 /// Most characters of what git says that are passed on.
 const MOST_SAID: usize = 400;
 /// For every call. Nothing that git starts by itself is left behind.
-const ALWAYS: [&str; 8] = [
+const ALWAYS: [&str; 10] = [
     "core.hooksPath=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.attributesFile=/dev/null",
     "core.fsmonitor=false",
     "core.fsync=committed",
     "protocol.ext.allow=never",
@@ -42,8 +44,8 @@ pub(super) enum GitFault {
     Missing,
     /// It took too long.
     Slow,
-    /// It ended with an error: its output, and what it said.
-    Failed { output: String, said: String },
+    /// It ended with an error: its output, what it said, and its exit code if it was not killed.
+    Failed { output: String, said: String, code: Option<i32> },
 }
 
 impl GitFault {
@@ -70,7 +72,7 @@ impl GitFault {
 /// One call of git.
 pub(super) struct GitCall {
     command: Command,
-    input: String,
+    input: Vec<u8>,
     patience: Duration,
 }
 
@@ -109,7 +111,7 @@ impl GitCall {
         let environment = folders::all().into_iter().filter(|(name, _)| !name.starts_with("GIT_") || keeps(name));
         command.env_clear().envs(environment);
         // Nobody sits there to be asked, and messages are recognised by their words.
-        command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+        command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").env("GIT_ATTR_NOSYSTEM", "1");
         for setting in ALWAYS {
             command.arg("-c").arg(setting);
         }
@@ -121,7 +123,7 @@ impl GitCall {
         // Ctrl-C in the terminal is for us; what is being pushed is pushed.
         #[cfg(unix)]
         command.process_group(0);
-        Self { command, input: String::new(), patience: PATIENCE }
+        Self { command, input: Vec::new(), patience: PATIENCE }
     }
 
     /// The folder with the files, and the list of those that git knows.
@@ -137,8 +139,8 @@ impl GitCall {
     }
 
     /// What it reads.
-    pub(super) fn reads(mut self, input: String) -> Self {
-        self.input = input;
+    pub(super) fn reads(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
         self
     }
 
@@ -149,8 +151,14 @@ impl GitCall {
     }
 
     /// Runs it, and returns what it wrote. If this is dropped, it is killed.
-    pub(super) async fn run(mut self) -> Result<String, GitFault> {
+    pub(super) async fn run(self) -> Result<String, GitFault> {
+        self.output().await.map(|bytes| text(&bytes))
+    }
+
+    /// The same, byte by byte.
+    pub(super) async fn output(mut self) -> Result<Vec<u8>, GitFault> {
         let mut child = self.command.spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound if self.is_nowhere() => failed("the folder it works in is gone".to_owned()),
             std::io::ErrorKind::NotFound => GitFault::Missing,
             _ => failed(error.to_string()),
         })?;
@@ -158,20 +166,30 @@ impl GitCall {
         let working = async {
             if let Some(mut input) = input {
                 // It may end without reading it.
-                let _ = input.write_all(self.input.as_bytes()).await;
+                let _ = input.write_all(&self.input).await;
             }
             child.wait_with_output().await
         };
         let ended = tokio::time::timeout(self.patience, working).await.map_err(|_| GitFault::Slow)?;
         let ended = ended.map_err(|error| failed(error.to_string()))?;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
-        let output = text(ended.stdout);
-        if ended.status.success() { Ok(output) } else { Err(GitFault::Failed { output, said: text(ended.stderr) }) }
+        if ended.status.success() {
+            return Ok(ended.stdout);
+        }
+        Err(GitFault::Failed { output: text(&ended.stdout), said: text(&ended.stderr), code: ended.status.code() })
+    }
+
+    /// Whether the folder that it is to work in is not there.
+    fn is_nowhere(&self) -> bool {
+        self.command.as_std().get_current_dir().is_some_and(|folder| !folder.is_dir())
     }
 }
 
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
 fn failed(said: String) -> GitFault {
-    GitFault::Failed { output: String::new(), said }
+    GitFault::Failed { output: String::new(), said, code: None }
 }
 
 fn nowhere() -> &'static str {

@@ -1,7 +1,7 @@
 //! This machine's copy of a repository: brought up to date before a run begins, and the source of the run's own clone.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use updraft_run::RunId;
 
@@ -132,8 +132,7 @@ impl RepositoryMirror {
         };
         if let Some(branch) = self.address.branch() {
             let commit = self.has(branch).await.map_err(|fault| Fault { kind: Kind::Usage, ..fault })?;
-            let lack = || Fault::usage(format!("the repository `{url}` has no branch `{branch}`"));
-            return Ok((branch.to_owned(), commit.ok_or_else(lack)?));
+            return Ok((branch.to_owned(), commit.ok_or_else(|| self.has_no(branch))?));
         }
         let said =
             self.there(["ls-remote", "--symref", url, "HEAD"]).within(QUESTION).run().await.map_err(unreadable)?;
@@ -149,6 +148,11 @@ impl RepositoryMirror {
                     .hint("name one behind it: #BRANCH"))
             }
         }
+    }
+
+    /// The error about a branch that the repository does not have.
+    pub(super) fn has_no(&self, branch: &str) -> Fault {
+        Fault::usage(format!("the repository `{}` has no branch `{branch}`", self.address.url()))
     }
 
     /// The commit of a branch at the repository, if it has that branch.
@@ -179,6 +183,7 @@ impl RepositoryMirror {
         if !self.repository().join("HEAD").exists() {
             self.here(["init", "--quiet", "--bare", "--template=", format], "no repository can be made here").await?;
         }
+        remove_locks(&self.repository());
         folders::replace_private(&noted, self.address.url().as_bytes())
     }
 
@@ -215,4 +220,17 @@ impl RepositoryMirror {
 /// The name of a branch as the repository had it last.
 pub(super) fn fetched(branch: &str) -> String {
     format!("refs/updraft/fetched/{branch}")
+}
+
+/// Removes the locks that a killed git has left. Nobody else uses the copy: the worker's name is held.
+fn remove_locks(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_locks(&path);
+        } else if path.extension().is_some_and(|extension| extension == "lock") {
+            // Git says so if it is still there.
+            let _ = fs::remove_file(path);
+        }
+    }
 }

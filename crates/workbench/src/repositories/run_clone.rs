@@ -58,7 +58,12 @@ impl RepositoryMirror {
         let _turn = self.turn.lock().await;
         let folder = self.clone_folder(run);
         if !folder.is_dir() {
-            let commit = self.fetch(self.branch()).await?;
+            let commit = match self.fetch(self.branch()).await {
+                Ok(commit) => commit,
+                // Trying again does not help if it was removed.
+                Err(_) if matches!(self.has(self.branch()).await, Ok(None)) => return Err(self.has_no(self.branch())),
+                Err(fault) => return Err(fault),
+            };
             self.clone_at(run, &commit, &commit).await?;
         }
         Ok(folder)

@@ -3,18 +3,16 @@
 //! Doing it again changes nothing: files that are the same make no new commit, and a commit that is there is not pushed again.
 //! A branch is never forced: if somebody else has moved it, that is told.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use updraft_run::RunId;
 
 use super::branch_of;
+use super::clone_index::{CloneIndex, LeftFolder, left_folders};
 use super::git_program::{GitCall, GitFault};
 use super::mirror::RepositoryMirror;
 use super::run_clone::{base, committed, pushed};
 use crate::fault::{Fault, blocking};
 
-/// Most nested repositories that are named.
+/// Most folders that are named.
 const MOST_NAMED: usize = 20;
 
 /// What is committed of a run.
@@ -39,28 +37,18 @@ impl RepositoryMirror {
     /// Commits what a run has changed, with this message.
     pub async fn save(&self, run: &RunId, message: &str) -> Result<SavedFiles, Fault> {
         let what = "what the run changed could not be committed";
-        let (files, index) = (self.clone_folder(run), self.index(run));
+        let files = self.clone_folder(run);
+        if !files.is_dir() {
+            return Err(Fault::failed(format!("{what}: its clone `{}` is gone", files.display())));
+        }
         let looked = files.clone();
-        let (nested, lock) = (blocking(move || Ok(nested_repositories(&looked))).await?, index.with_extension("lock"));
-        // Of a process that was killed: this is the only one that writes it.
-        let _ = fs::remove_file(lock);
+        let folders = blocking(move || left_folders(&looked)).await?;
         let last = self.here(["rev-parse", "--verify", &committed(run)], what).await?;
-        let call = |arguments: Vec<String>| GitCall::here(&self.repository(), arguments).with_files(&files, &index);
-        let because = |fault: GitFault| fault.because(what);
-        if !index.exists() {
-            call(vec!["read-tree".into(), last.clone()]).run().await.map_err(because)?;
-        }
-        let mut adding: Vec<String> = ["add", "--all", "--ignore-errors", "--", "."].map(String::from).into();
-        // A repository in it has settings of its own, which would decide what git does there.
-        adding.extend(nested.iter().map(|path| format!(":(exclude,literal){path}")));
-        let mut left_out: Vec<String> =
-            nested.iter().take(MOST_NAMED).map(|path| format!("{path} (a repository of its own)")).collect();
-        match call(adding).run().await {
-            Ok(_) => {}
-            Err(fault @ GitFault::Failed { .. }) => left_out.push(fault.said()),
-            Err(fault) => return Err(because(fault)),
-        }
-        let tree = call(vec!["write-tree".into()]).run().await.map_err(because)?;
+        let list = CloneIndex { repository: self.repository(), files, index: self.index(run) };
+        let unread = list.refresh(&last, &folders).await.map_err(|fault| fault.because(what))?;
+        let mut left_out: Vec<String> = folders.iter().take(MOST_NAMED).map(LeftFolder::in_words).collect();
+        left_out.extend(unread);
+        let tree = list.call(["write-tree"]).run().await.map_err(|fault| fault.because(what))?;
         let before = self.here(["rev-parse", "--verify", &format!("{last}^{{tree}}")], what).await?;
         let commit = if tree == before { last } else { self.commit(run, &tree, &last, message).await? };
         let began = self.here(["rev-parse", "--verify", &base(run)], what).await?;
@@ -74,7 +62,7 @@ impl RepositoryMirror {
         for who in ["AUTHOR", "COMMITTER"] {
             call = call.with(&format!("GIT_{who}_NAME"), name).with(&format!("GIT_{who}_EMAIL"), email);
         }
-        let commit = call.reads(message.to_owned()).run().await.map_err(|fault| fault.because(what))?;
+        let commit = call.reads(message).run().await.map_err(|fault| fault.because(what))?;
         self.here(["update-ref", &committed(run), &commit, last], what).await?;
         Ok(commit)
     }
@@ -114,28 +102,4 @@ fn push_fault(fault: &GitFault) -> PushFault {
         Some(why) => PushFault::Refused(why.trim_matches(['[', ']']).to_owned()),
         None => PushFault::Later(fault.said()),
     }
-}
-
-/// The folders in a clone, relative to it, that are repositories themselves.
-fn nested_repositories(clone: &Path) -> Vec<String> {
-    let (mut found, mut open) = (Vec::new(), vec![PathBuf::new()]);
-    while let Some(within) = open.pop() {
-        let entries = fs::read_dir(clone.join(&within)).into_iter().flatten().flatten();
-        let mut folders = Vec::new();
-        let mut is_repository = false;
-        for entry in entries {
-            if entry.file_name().to_string_lossy().eq_ignore_ascii_case(".git") {
-                is_repository = !within.as_os_str().is_empty();
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(within.join(entry.file_name()));
-            }
-        }
-        if is_repository {
-            found.push(within.to_string_lossy().replace('\\', "/"));
-        } else {
-            open.extend(folders);
-        }
-    }
-    found.sort();
-    found
 }

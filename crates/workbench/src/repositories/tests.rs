@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use updraft_run::RunId;
 
-use super::git_program::GitCall;
+use super::clone_index::CloneIndex;
+use super::git_program::{GitCall, GitFault};
 use super::*;
 use crate::fault::Fault;
 
@@ -148,20 +149,107 @@ async fn settings_that_agents_wrote_run_nothing() {
         "[core]\n\tfsmonitor = {shown}\n\thooksPath = {}\n\tsshCommand = {shown}\n[filter \"x\"]\n\tclean = {shown}\n",
         shop.place.path().display()
     );
-    for repository in [clone.join(".git"), clone.join("nested/.git")] {
+    let odd = odd_name();
+    for repository in
+        [clone.join(".git"), clone.join("nested/.git"), clone.join("a\\b/.git"), clone.join(&odd).join(".git")]
+    {
         fs::create_dir_all(repository.join("refs/heads")).unwrap();
         fs::create_dir_all(repository.join("objects")).unwrap();
         fs::write(repository.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(repository.join("refs/heads/main"), "1".repeat(40) + "\n").unwrap();
         fs::write(repository.join("config"), &settings).unwrap();
     }
     fs::write(clone.join(".gitattributes"), "* filter=x\n").unwrap();
     fs::write(clone.join("nested/file.txt"), "inside\n").unwrap();
     fs::copy(&program, shop.path("pre-push")).unwrap();
     fs::write(clone.join("cloth.txt"), "blue\n").unwrap();
+    saved(&mirror).await;
+    // Git looks into a repository that it knows, so this would be the moment.
     let saved = saved(&mirror).await;
-    assert_eq!(saved.left_out, ["nested (a repository of its own)"]);
+    assert_eq!(saved.left_out.len(), 3, "{saved:?}");
+    assert_eq!(
+        saved.left_out[1..],
+        ["nested (a repository of its own)".to_owned(), format!("{} (a repository of its own)", odd.display())]
+    );
+    assert_eq!(
+        shop.git(&["ls-tree", "-r", "--name-only", "updraft/r1"]).await,
+        ".gitattributes\n.gitignore\ncloth.txt\nsrc/loom.txt"
+    );
     assert_eq!(shop.shown("updraft/r1:cloth.txt").await, "blue");
     assert!(!mark.exists(), "a program was run");
+}
+
+/// The name of a folder that is no text.
+#[cfg(unix)]
+fn odd_name() -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(b"od\xffd"))
+}
+
+#[cfg(not(unix))]
+fn odd_name() -> PathBuf {
+    PathBuf::from("odd")
+}
+
+#[tokio::test]
+async fn repositories_that_git_knows_stay_as_they_are_and_are_not_looked_into() {
+    let shop = Shop::new().await;
+    let link = "2".repeat(40);
+    let tree = GitCall::here(&shop.path("shop.git"), ["mktree", "--missing"])
+        .reads(format!("160000 commit {link}\tsub\n"))
+        .run()
+        .await
+        .unwrap();
+    shop.commit("refs/heads/main", &tree, &[]).await;
+    let mirror = shop.mirror("one").await;
+    let clone = mirror.clone_for(&run()).await.unwrap();
+    assert!(clone.join("sub").is_dir());
+    assert_eq!(saved(&mirror).await, SavedFiles::default());
+    fs::write(clone.join("sub/within.txt"), "not ours\n").unwrap();
+    fs::write(clone.join("cloth.txt"), "blue\n").unwrap();
+    saved(&mirror).await;
+    let listed = shop.git(&["ls-tree", "-r", "updraft/r1"]).await;
+    assert!(listed.contains(&format!("160000 commit {link}\tsub")) && listed.lines().count() == 2, "{listed}");
+    // One that appeared while git was adding files is taken from the list.
+    let list = CloneIndex { repository: mirror.repository(), files: clone, index: mirror.index(&run()) };
+    let late = format!("160000 {link}\tlate\0").into_bytes();
+    list.call(["update-index", "-z", "--index-info"]).reads(late).run().await.unwrap();
+    saved(&mirror).await;
+    assert_eq!(shop.git(&["ls-tree", "-r", "updraft/r1"]).await, listed);
+}
+
+#[tokio::test]
+async fn what_cannot_be_committed_is_an_error() {
+    let shop = Shop::new().await;
+    let mirror = shop.mirror("one").await;
+    let clone = mirror.clone_for(&run()).await.unwrap();
+    fs::write(clone.join("cloth.txt"), "blue\n").unwrap();
+    fs::create_dir(mirror.index(&run())).unwrap();
+    let failed = mirror.save(&run(), "Weave it").await.unwrap_err();
+    assert!(failed.message.contains("could not be committed"), "{failed:?}");
+    fs::remove_dir(mirror.index(&run())).unwrap();
+    fs::remove_dir_all(&clone).unwrap();
+    let gone = mirror.save(&run(), "Weave it").await.unwrap_err();
+    assert!(gone.message.contains("is gone"), "{gone:?}");
+    let call = GitCall::here(&mirror.repository(), ["status"]).with_files(&clone, &mirror.index(&run()));
+    assert!(matches!(call.run().await, Err(GitFault::Failed { .. })), "git is there");
+}
+
+#[tokio::test]
+async fn what_a_killed_git_leaves_is_cleared() {
+    let shop = Shop::new().await;
+    let mirror = shop.mirror("one").await;
+    let clone = mirror.clone_for(&run()).await.unwrap();
+    saved(&mirror).await;
+    for name in ["packed-refs.lock", "refs/updraft/fetched/main.lock", "refs/heads/updraft/r1.lock"] {
+        fs::write(mirror.repository().join(name), "").unwrap();
+    }
+    fs::write(mirror.index(&run()), "DIRC torn").unwrap();
+    fs::write(clone.join("cloth.txt"), "blue\n").unwrap();
+    let again = shop.mirror("one").await;
+    let commit = saved(&again).await.commit.unwrap();
+    assert_eq!(shop.git(&["rev-parse", "updraft/r1"]).await, commit);
+    assert_eq!(shop.git(&["ls-tree", "-r", "--name-only", "updraft/r1"]).await, ".gitignore\ncloth.txt\nsrc/loom.txt");
 }
 
 #[tokio::test]
@@ -201,7 +289,10 @@ async fn repositories_that_cannot_be_used_are_refused() {
     assert!(branch.contains("has no branch `none`"), "{branch}");
     let absent = refused(shop.try_mirror("one", "x").await);
     assert!(absent.contains("cannot be read") && absent.contains("git ls-remote"), "{absent}");
+    let mirror = shop.mirror("one").await;
     shop.git(&["update-ref", "-d", "refs/heads/main"]).await;
+    let removed = mirror.clone_for(&run()).await.unwrap_err();
+    assert!(removed.kind == crate::fault::Kind::Usage && removed.message.contains("no branch `main`"), "{removed:?}");
     let empty = refused(shop.try_mirror("one", "").await);
     assert!(empty.contains("no commit on its main branch"), "{empty}");
 }
