@@ -9,6 +9,7 @@ mod log;
 mod marks;
 mod next_inputs;
 mod parts;
+mod values_for_others;
 mod write_ahead;
 
 pub use at_home::home_of;
@@ -151,11 +152,8 @@ impl RunDriver {
     /// valid state.
     async fn append(&mut self, records: Vec<Record>, handled: Vec<i64>) -> Result<(), Error> {
         self.keep_marks(&records)?;
-        if let Some(home) = self.engine.home.clone().filter(|_| self.is_elsewhere())
-            && !self.unwritten.blobs.is_empty()
-        {
-            home.keep_blobs(&self.id, &self.unwritten.blobs).await?;
-        }
+        let blobs = std::mem::take(&mut self.unwritten.blobs);
+        self.unwritten.blobs = self.keep_for_others(blobs).await?;
         let status = status_of(&self.run);
         let news = self.news_for_code(&records);
         let is_watched = self.engine.watch.is_watching();

@@ -26,9 +26,7 @@ impl RunDriver {
         // The home may have accepted a record when this process dies, so what it names must be here before.
         let blobs = std::mem::take(&mut self.unwritten.blobs);
         if !blobs.is_empty() {
-            if let Some(home) = self.engine.home.clone() {
-                home.keep_blobs(&self.id, &blobs).await?;
-            }
+            let blobs = self.keep_for_others(blobs).await?;
             self.engine.journal.put_blobs(&self.id, blobs).await?;
         }
         let (mut handled, mut records) = (Vec::new(), Vec::new());

@@ -2,23 +2,25 @@
 #![allow(clippy::unwrap_used, reason = "a broken home should stop the test")]
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use updraft_engine::{
     EffectFuture, EngineOptions, Error, HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunCopy, RunHome,
-    decide_input, effects_to_begin, open_effects, replay,
+    RunWatcher, decide_input, effects_to_begin, open_effects, replay,
 };
-use updraft_models::ScriptedModel;
+use updraft_journal::Blob;
+use updraft_models::{Delta, ScriptedModel};
 use updraft_run::{EffectAddress, Input, Record, Run, RunId, Timestamp};
 
 use crate::support::{World, by, calls, says, settings, start, turn};
 
-/// A home in memory. It hands everything over twice, as one may after its worker did not answer.
+/// A home in memory. It hands everything over twice, as one may after its worker did not answer. The second part says
+/// whether its place for large values refuses them.
 #[derive(Default)]
-struct MemoryHome(Mutex<BTreeMap<RunId, KeptRun>>);
+struct MemoryHome(Mutex<BTreeMap<RunId, KeptRun>>, AtomicBool);
 
 #[derive(Default)]
 struct KeptRun {
@@ -72,6 +74,10 @@ impl RunHome for MemoryHome {
 
     fn has(&self, place: &str) -> bool {
         place == self.place()
+    }
+
+    fn keep_blobs<'a>(&'a self, _: &'a RunId, _: &'a [Blob]) -> EffectFuture<'a, Result<(), Error>> {
+        if self.1.load(Ordering::Relaxed) { Box::pin(std::future::pending()) } else { ready(Ok(())) }
     }
 
     fn attach<'a>(&'a self, run: &'a RunId) -> EffectFuture<'a, Result<HomeAttachment, Error>> {
@@ -208,6 +214,54 @@ async fn whoever_was_taken_over_from_records_nothing_more() {
     let error = handle.drive().await.unwrap_err();
     assert!(matches!(error, Error::Journal(updraft_journal::Error::Fenced(_))), "{error}");
     assert_eq!(home.records_of(&id).len(), 1);
+}
+
+/// Notices that a run says that it waits.
+#[derive(Default)]
+struct WaitNotice(Notify);
+
+impl RunWatcher for WaitNotice {
+    fn record(&self, _: &RunId, _: u64, _: &Record, _: &Run) {}
+
+    fn delta(&self, _: &RunId, _: &EffectAddress, delta: Delta<'_>) {
+        if matches!(delta, Delta::Waiting(why) if why.contains("large values")) {
+            self.0.notify_one();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_large_values_are_refused_says_so_and_can_be_cancelled() {
+    let world = World::new();
+    // What a file contained before is such a value.
+    std::fs::write(world.workspace().join("notes.txt"), "old\n").unwrap();
+    let (home, notice) = (Arc::new(MemoryHome::default()), Arc::new(WaitNotice::default()));
+    let refusing = Arc::clone(&home);
+    let model = ScriptedModel::from_fn("scripted/test", move |prompt| match turn(prompt) {
+        0 => {
+            refusing.1.store(true, Ordering::Relaxed);
+            calls(&[("write_file", json!({ "path": "notes.txt", "content": "new\n" }))])
+        }
+        _ => says("done"),
+    });
+    let options = EngineOptions { watch: notice.clone() as Arc<dyn RunWatcher>, ..at_home(&home) };
+    let engine = world.engine_with(Arc::new(model), options);
+    let rules =
+        updraft_run::RunSettings { approvals: updraft_run::ApprovalMode::Allow, ..settings(&world.workspace()) };
+    let handle = start(&engine, "large", by("coder", "write it"), rules, None).await;
+    let id = handle.id().clone();
+    let cancelling = async {
+        notice.0.notified().await;
+        let cancel = Input::Cancel { by: "me".into(), step: None };
+        engine.journal().send(&id, "cancel", &cancel, Timestamp(1)).await.unwrap();
+    };
+    let driving = async { tokio::join!(handle.drive(), cancelling).0.unwrap() };
+    let rested = tokio::time::timeout(std::time::Duration::from_mins(1), driving).await.unwrap();
+    assert_eq!(rested.run.status_word(), "cancelled");
+    assert_eq!(engine.journal().load(&id).unwrap(), home.records_of(&id));
+    for hash in engine.journal().named_values(&id).unwrap() {
+        assert!(engine.journal().blob(&hash).unwrap().is_some(), "they are here");
+    }
 }
 
 /// A home whose worker is suspended right after a call has begun, and wakes up after another has taken the run over.
