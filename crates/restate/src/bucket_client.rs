@@ -199,7 +199,8 @@ impl BucketClient {
         let refusal = StoreRefusal::read(status, &body);
         let is_write = matches!(action, BucketAction::Write | BucketAction::WriteNew);
         match (status, refusal.code.as_str()) {
-            (404, code) if code != "NoSuchBucket" && !is_write => return Ok(BucketReply::Absent),
+            // Any other 404 may come from a proxy that does not know the way.
+            (404, "NoSuchKey") if !is_write => return Ok(BucketReply::Absent),
             (412, _) if action == BucketAction::WriteNew => return Ok(BucketReply::Present),
             // Another one is writing it at this moment.
             (409, _) if action == BucketAction::WriteNew => return Err(self.unreachable(&refusal.to_string())),

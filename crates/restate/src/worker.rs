@@ -41,8 +41,10 @@ const BETWEEN_JOINS: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_secs(10);
 /// How long it waits for them.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long it waits before it tries once more to keep large values.
+/// How long it waits before it tries once more to keep large values; each further wait is twice as long.
 const BETWEEN_WRITES: Duration = Duration::from_secs(1);
+/// The longest such wait: a store that refuses may do so for good.
+const LONGEST_BETWEEN: Duration = Duration::from_secs(8);
 
 /// One workspace that a worker works in.
 #[derive(Clone, Debug)]
@@ -162,7 +164,7 @@ impl RestateWorker {
         let mut serving = JoinSet::new();
         serving.spawn(endpoint::serve(listener, Arc::clone(&endpoint)));
         connection.register(PATIENCE).await?;
-        serving.spawn(bring_along(Arc::clone(&connection), services_of(workspaces)));
+        serving.spawn(bring_along(connection.admin.clone(), services_of(workspaces)));
         for (id, request) in &joining {
             connection.join(id, request).await?;
         }
@@ -332,14 +334,18 @@ impl WorkerConnection {
     /// Keeps large values for all workers.
     pub(crate) async fn keep_blobs(&self, run: &RunId, blobs: &[Blob]) -> Result<(), EngineError> {
         let Some(store) = &self.blobs else { return Ok(()) };
+        let (mut wait, mut told) = (BETWEEN_WRITES, String::new());
         loop {
             let Err(error) = store.put(blobs).await else { return Ok(()) };
             // Without them, the result of something that has happened could not be recorded. So it waits, as for Restate.
-            tracing::warn!(%run, %error, "large values cannot be kept for the other workers now");
-            if !self.ingress.waits(BETWEEN_WRITES).await {
+            if error != told {
+                tracing::warn!(%run, %error, "large values cannot be kept for the other workers now");
+            }
+            if !self.ingress.waits(wait).await {
                 let what = format!("large values could not be kept for the other workers: {error}");
                 return Err(EngineError::Home { run: run.clone(), what });
             }
+            (wait, told) = ((wait * 2).min(LONGEST_BETWEEN), error);
         }
     }
 

@@ -17,6 +17,8 @@ struct MemoryStore {
     busy: usize,
     /// Whether it knows conditions.
     is_old: bool,
+    /// Whether a proxy answers that does not find it.
+    is_astray: bool,
     writes: usize,
     /// What requests said about temporary credentials, and whether that was signed.
     tokens: BTreeSet<(String, bool)>,
@@ -34,6 +36,9 @@ fn answer(store: &SharedStore, request: (Method, Uri, HeaderMap), body: &Bytes) 
     if store.busy > 0 {
         store.busy -= 1;
         return (StatusCode::SERVICE_UNAVAILABLE, b"<Error><Code>SlowDown</Code></Error>".to_vec());
+    }
+    if store.is_astray {
+        return (StatusCode::NOT_FOUND, b"<html>no such site</html>".to_vec());
     }
     let is_conditional = headers.contains_key("if-none-match");
     match method {
@@ -103,6 +108,10 @@ async fn values_are_read_back_although_the_store_is_busy_and_changed_ones_are_no
     // Another process writes it anew.
     open(&settings, "two").await.put(&blobs).await.unwrap();
     assert_eq!(bucket.get(asked()).await.unwrap().len(), 20);
+    // What a proxy does not find is not missing for that.
+    store.lock().unwrap().is_astray = true;
+    let fault = bucket.get([absent.hash()]).await.unwrap_err();
+    assert!(matches!(&fault, BucketFault::Refused { refusal, .. } if refusal.status == 404), "{fault}");
 }
 
 #[tokio::test]
