@@ -165,6 +165,8 @@ impl ApiState {
             let done = work.await;
             let kept = match &done {
                 Ok(answer) => runs.keep_answer(&claim, answer).await,
+                // Whoever sends it again must not have it done twice.
+                Err(problem) if problem.is_pending() => Ok(()),
                 Err(_) => runs.release_answer(&claim).await,
             };
             if let Err(fault) = kept {

@@ -116,8 +116,7 @@ impl NewRunBody {
             (None, true) => RunMode::Swarm,
             (None, false) => RunMode::Plan,
         };
-        let usual = state.service.settings().effective.approvals.value;
-        let approvals = approvals.map(ApprovalMode::from).filter(|approvals| *approvals != usual);
+        let approvals = approvals.map(ApprovalMode::from);
         let follows = follows.map(|id| known_run(state, &id)).transpose().map_err(Problem::into_conflict)?;
         let (plan, face) = (plan.map(Value::Object), OrderFace::Api);
         let order = RunOrder { goal, mode, model, approvals, plan_first, files, follows, face, ..RunOrder::default() };

@@ -34,6 +34,9 @@ pub(crate) struct Problem {
     /// What to do about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
+    /// Whether what was asked for is stored all the same, and may still be done.
+    #[serde(skip)]
+    is_pending: bool,
 }
 
 /// The result of an operation.
@@ -43,7 +46,8 @@ impl Problem {
     /// A problem with this status.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Problem");
-        Self { kind: "about:blank", title, status: status.as_u16(), detail: detail.into(), hints: Vec::new() }
+        let (status, detail, hints) = (status.as_u16(), detail.into(), Vec::new());
+        Self { kind: "about:blank", title, status, detail, hints, is_pending: false }
     }
 
     /// The request cannot be read.
@@ -77,6 +81,16 @@ impl Problem {
         if self.status == StatusCode::NOT_FOUND.as_u16() { self.into_conflict() } else { self }
     }
 
+    /// The same, if what was asked for may be stored all the same: then the request keeps its key.
+    pub(super) fn pending(self, is_pending: bool) -> Self {
+        Self { is_pending, ..self }
+    }
+
+    /// Whether what was asked for may still be done.
+    pub(super) fn is_pending(&self) -> bool {
+        self.is_pending
+    }
+
     /// The same, with what to do.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -88,6 +102,7 @@ impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let status = match fault.kind {
             Kind::Usage | Kind::Config | Kind::NoSandbox | Kind::Taken => StatusCode::CONFLICT,
+            Kind::Away => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self { hints: fault.hints, ..Self::new(status, fault.message) }

@@ -5,6 +5,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 use updraft_run::{ApprovalScope, Verdict};
+use updraft_workbench::time_format;
 use utoipa::ToSchema;
 
 use super::SharedState;
@@ -42,11 +43,15 @@ pub(super) async fn tell(
     }
     let (runs, run) = (state.service.runs.clone(), id.clone());
     let told = state.once(key, move |begun| async move {
-        match begun {
-            None => runs.tell_user(run.as_str(), message).await?,
-            Some(begun) => runs.tell_user_once(run.as_str(), message, begun).await?,
-        }
-        Ok(Value::Null)
+        let since = begun.unwrap_or_else(time_format::now);
+        let told = match begun {
+            None => runs.tell_user(run.as_str(), message.clone()).await,
+            Some(begun) => runs.tell_user_once(run.as_str(), message.clone(), begun).await,
+        };
+        let Err(fault) = told else { return Ok(Value::Null) };
+        // It may be in the run's inbox all the same, and be read later.
+        let is_pending = runs.was_told(run.as_str(), &message, since).await.unwrap_or(true);
+        Err(Problem::from(fault).pending(is_pending))
     });
     told.await?;
     Ok(Json(state.service.runs.view(id.as_str()).await?.into()))

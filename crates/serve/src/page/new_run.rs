@@ -119,8 +119,6 @@ pub(super) async fn start(State(state): State<Arc<PageState>>, mut sent: Multipa
     if order.goal.trim().is_empty() {
         return Err(PageFailure::usage("the goal is empty; say what you want done"));
     }
-    let usual = state.service.settings().effective.approvals.value;
-    order.approvals = order.approvals.filter(|approvals| *approvals != usual);
     order.files = receiver.store(&state.service.files).await?;
     let id = state.service.runs.order(order).await?;
     Ok(back(id.as_str()).into_response())

@@ -2,6 +2,9 @@
 //! the answer.
 
 use serde_json::{Value, json};
+use updraft_journal::{Change, Journal, JournalOptions};
+use updraft_run::RunId;
+use updraft_workbench::AppFolders;
 
 use crate::api::Program;
 use crate::world::{Answer, World};
@@ -68,6 +71,41 @@ async fn a_message_and_files_with_a_key_arrive_once() {
     let world = world.restarted(&asks()).await;
     let sent = keyed(&Program::of(&world), &tell, "tell-1", "application/json", "{\"message\": \"In blue\"}").await;
     assert_eq!(sent.status, 200, "{}", sent.body);
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_stored_but_not_accepted_keeps_its_key() {
+    let world = World::new(&asks()).await;
+    let program = Program::of(&world);
+    let run = program.start(&json!({ "goal": "Paint it", "agent": "clarification" })).await;
+    program.until(&run, "waiting").await;
+    let id = RunId::parse(&run).unwrap();
+    let folders = AppFolders::under(&world.file("../home"));
+    let journal = Journal::open(&folders.journal(), JournalOptions::default()).unwrap();
+    let keep_at = async |home: Option<&str>| {
+        let home = home.map(ToOwned::to_owned);
+        let change = move |_| (home.clone().map_or(Change::Remove, Change::Set), ());
+        journal.change_stored("homes", &run, change).await.unwrap();
+    };
+    keep_at(Some("another program")).await;
+    let tell = format!("/runs/{run}/tell");
+    let send = async || keyed(&program, &tell, "kept", "application/json", "{\"message\": \"In blue\"}").await;
+    for _ in 0..2 {
+        let sent = send().await;
+        assert!(sent.status >= 400, "{}", sent.body);
+        assert_eq!(journal.inbox(&id).unwrap().len(), 1);
+    }
+    let other = keyed(&program, &tell, "kept", "application/json", "{\"message\": \"In red\"}").await;
+    assert_eq!(other.status, 422, "{}", other.body);
+    keep_at(None).await;
+    for _ in 0..2 {
+        let sent = send().await;
+        assert_eq!(sent.status, 200, "{}", sent.body);
+    }
+    let events = program.get(&format!("/runs/{run}/events?limit=1000")).await.json();
+    assert_eq!(events["events"].as_array().unwrap().iter().filter(|event| event["type"] == "told").count(), 1);
+    journal.close().await;
     world.close().await;
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use updraft_run::ApprovalMode;
 use updraft_workbench::Fault;
 use updraft_workbench::service::{PlacementFuture, RunOrder};
 
@@ -27,7 +28,7 @@ async fn a_label_is_asked_for_only_where_workers_have_some() {
     let noted = Arc::clone(&asked);
     world.service.runs.place_with(Arc::new(move |id, order| {
         let runs = runs.clone();
-        noted.lock().unwrap().push((order.label.clone().unwrap_or_default(), order.goal.clone()));
+        noted.lock().unwrap().push((order.label.clone().unwrap_or_default(), order.goal.clone(), order.approvals));
         let placing: PlacementFuture = Box::pin(async move {
             if order.label.as_deref() == Some("tpu") {
                 return Err(Fault::usage("no worker of the workspace has the label `tpu`"));
@@ -41,10 +42,27 @@ async fn a_label_is_asked_for_only_where_workers_have_some() {
     let refused = program.send("POST", "/runs", &json!({ "goal": "x", "label": "tpu" })).await;
     assert_eq!(refused.status, 409, "{}", refused.body);
     assert!(world.get("/new").await.body.contains("name=\"label\""));
-    let started = world.start(&[("goal", "Paint it"), ("mode", "agent:thinker"), ("label", "gpu")], None).await;
+    // What was chosen goes along, also if it is usual here: elsewhere it may not be. It never becomes laxer than here.
+    let usual = world.service.settings().effective.approvals.value;
+    assert_eq!(usual, ApprovalMode::Ask);
+    let fields = [("goal", "Paint it"), ("mode", "agent:thinker"), ("label", "gpu"), ("approvals", usual.word())];
+    let started = world.start(&fields, None).await;
     assert_eq!(started.status, 303, "{}", started.body);
+    for approvals in ["ask", "allow", "read-only"] {
+        let order = json!({ "goal": approvals, "agent": "thinker", "label": "gpu", "approvals": approvals });
+        program.start(&order).await;
+    }
     world.start(&[("goal", "Without"), ("mode", "agent:thinker"), ("label", "")], None).await;
-    let said = |label: &str, goal: &str| (label.to_owned(), goal.to_owned());
-    assert_eq!(*asked.lock().unwrap(), [said("gpu", "Train it"), said("tpu", "x"), said("gpu", "Paint it")]);
+    let said =
+        |label: &str, goal: &str, approvals: Option<ApprovalMode>| (label.to_owned(), goal.to_owned(), approvals);
+    let expected = [
+        said("gpu", "Train it", None),
+        said("tpu", "x", None),
+        said("gpu", "Paint it", Some(usual)),
+        said("gpu", "ask", Some(usual)),
+        said("gpu", "allow", Some(usual)),
+        said("gpu", "read-only", Some(ApprovalMode::ReadOnly)),
+    ];
+    assert_eq!(*asked.lock().unwrap(), expected);
     world.close().await;
 }

@@ -116,8 +116,11 @@ impl LiveRuns {
         if self.is_stopping() {
             return Err(Fault::failed("the server is stopping; ask again when it is back"));
         }
+        let usual = self.settings().effective.approvals.value;
         if order.label.is_some() {
-            return Box::pin(self.place(id, order)).await;
+            // All that was chosen goes along: the usual approvals of another worker may be laxer.
+            let approvals = order.approvals.map(|chosen| chosen.max(usual));
+            return Box::pin(self.place(id, RunOrder { approvals, ..order })).await;
         }
         let RunOrder { goal: text, asked, origins, model, approvals, plan_first, files, follows, variables, .. } =
             order;
@@ -142,6 +145,7 @@ impl LiveRuns {
         goal.pictures = pictures;
         let new = NewGoal { goal, pictures: bytes, plan, plan_first, ..NewGoal::default() };
         self.bench().check(&new, faults.unwrap_or_default())?;
+        let approvals = approvals.filter(|approvals| *approvals != usual);
         if model.is_none() && approvals.is_none() && !plan_first {
             let handle = Box::pin(self.bench().start(id.clone(), new)).await?;
             self.drive_on(handle, None);
@@ -202,21 +206,33 @@ impl LiveRuns {
         Ok(())
     }
 
-    /// Sends a message to a run, unless it was sent since then already.
+    /// Sends a message to a run, unless it was sent since then already. One that still waits is awaited once more.
     pub async fn tell_user_once(&self, run: &str, message: String, since: Timestamp) -> Result<(), Fault> {
-        let (journal, id, wanted) = (self.journal().clone(), self.find(run)?, message.clone());
-        let was_sent = blocking(move || {
+        if !self.was_told(run, &message, since).await? {
+            return self.tell_user(run, message).await;
+        }
+        let (id, input) = (self.find(run)?, Input::Tell { message });
+        let still_waits = self.journal().inbox(&id)?.iter().any(|one| one.input == input);
+        if still_waits && !self.load(&id).await?.is_over() { self.until_taken(&id, &input).await } else { Ok(()) }
+    }
+
+    /// Whether a message was sent to a run since then: it may still wait to be read.
+    pub async fn was_told(&self, run: &str, message: &str, since: Timestamp) -> Result<bool, Fault> {
+        let (journal, id, wanted) = (self.journal().clone(), self.find(run)?, message.to_owned());
+        blocking(move || {
             let is_it = |sent: &str| sent == wanted;
-            let mut was_sent =
-                journal.inbox(&id)?.iter().any(|one| matches!(&one.input, Input::Tell { message } if is_it(message)));
+            let mut was_sent = journal
+                .inbox(&id)?
+                .iter()
+                .any(|one| matches!(&one.input, Input::Tell { message } if one.at >= since && is_it(message)));
             journal.read(&id, 0, &mut |_, record| {
                 let is_told = |event: &Event| matches!(event, Event::Told { message } if is_it(message));
                 was_sent |= record.at >= since && record.events.iter().any(is_told);
                 if was_sent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             Ok(was_sent)
-        });
-        if was_sent.await? { Ok(()) } else { self.tell_user(run, message).await }
+        })
+        .await
     }
 
     /// Sends a message to a run that has not ended.

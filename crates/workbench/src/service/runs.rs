@@ -323,7 +323,8 @@ impl LiveRuns {
         self.until_taken(id, &input).await
     }
 
-    async fn until_taken(&self, id: &RunId, input: &Input) -> Result<(), Fault> {
+    /// Waits for a short time until an input is no longer in the inbox.
+    pub(super) async fn until_taken(&self, id: &RunId, input: &Input) -> Result<(), Fault> {
         let stops = matches!(input, Input::Pause | Input::Cancel { step: None, .. });
         self.wake(id, if stops { ReopenReason::ToStop } else { ReopenReason::ToGoOn }).await?;
         let home = home_of(self.journal(), id)?;
@@ -339,7 +340,7 @@ impl LiveRuns {
                 // Whoever keeps runs elsewhere wants them to survive this machine.
                 Some(place) => {
                     Err(Fault::failed(format!("{place} does not answer, so this has not been accepted yet"))
-                        .hint("it is kept on this machine and passed on later; to be sure, send it again then"))
+                        .hint("it is kept on this machine and passed on later: look then whether it has arrived"))
                 }
                 None => Ok(()),
             };
@@ -408,6 +409,11 @@ impl LiveRuns {
             self.wake(id, ReopenReason::ToGoOn).await?;
         }
         Ok(is_ours)
+    }
+
+    /// Opens a run that rests so that it reads that it is to stop. That is possible for any run.
+    pub(super) async fn stop_resting(&self, id: &RunId) -> Result<(), Fault> {
+        self.wake(id, ReopenReason::ToStop).await
     }
 
     /// Waits until the runs have stopped, which they do when the engine is stopped. Unfinished runs are resumed by the
