@@ -26,8 +26,9 @@ impl RunDriver {
     ) -> impl Future<Output = Result<Vec<Blob>, Error>> + Send + use<> {
         let home = self.engine.home.clone().filter(|_| self.is_elsewhere() && !blobs.is_empty());
         let (engine, id) = (Arc::clone(&self.engine), self.id.clone());
-        let begun = self.run.open().iter().filter(|(_, open)| open.begun.is_some());
-        let waiting: Vec<EffectAddress> = begun.map(|(at, _)| at.clone()).collect();
+        // Those that are about to begin wait, too: what a file contained is kept before it is changed.
+        let held_up = self.run.open().iter().filter(|(_, open)| !open.effect.is_patient());
+        let waiting: Vec<EffectAddress> = held_up.map(|(at, _)| at.clone()).collect();
         let is_cancelled = matches!(self.run.status(), Status::Cancelling | Status::Cancelled);
         async move {
             let Some(home) = home else { return Ok(blobs) };
