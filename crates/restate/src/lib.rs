@@ -68,7 +68,7 @@ pub use limits_object::LimitTerms;
 pub use link::{LinkFault, RestateLink, check_address};
 pub use messages::StartRequest;
 pub use restate_home::RestateHome;
-pub use run_order::{NOBODY, OrderedRun, order};
+pub use run_order::{NOBODY, NOT_BEGUN, OrderedRun, order};
 pub use run_projector::RunProjector;
 pub use service_names::ServiceNames;
 pub use shared_folder::{make_shared_workspace_id, shared_workspace_id};

@@ -20,6 +20,8 @@ const ANSWER: Duration = Duration::from_secs(3);
 
 /// The status of a refusal because no worker is there.
 pub const NOBODY: u16 = 503;
+/// The status of an order that a worker has, and has not carried out yet.
+pub const NOT_BEGUN: u16 = 504;
 
 /// A run that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,11 @@ pub async fn order(
                 "it was given to the worker `{worker}` before, which does not answer; it begins when that worker is back"
             );
             Err(CallFault::Refused { status: NOBODY, why })
+        }
+        // It has answered a moment ago, so the order waits there.
+        Err(CallFault::Unreachable { why, .. }) => {
+            let why = format!("the run was given to the worker `{worker}`, which has not begun it yet ({why})");
+            Err(CallFault::Refused { status: NOT_BEGUN, why })
         }
         Err(other) => Err(other),
     }

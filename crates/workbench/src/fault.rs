@@ -14,6 +14,8 @@ pub enum Kind {
     NoSandbox,
     /// Something of this name is there already.
     Taken,
+    /// Whoever has to do it does not answer; it may work later.
+    Away,
     /// Anything else.
     Failed,
 }

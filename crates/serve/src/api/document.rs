@@ -175,6 +175,7 @@ fn complete(method: &Method, path: &str, operation: &mut Operation) {
         ("415", "The body has another type.", has_body),
         ("422", "The `Idempotency-Key` was used for another request.", has_key),
         ("500", "The server could not do it.", true),
+        ("503", "No worker that could do it answers.", method == Method::POST && path == "/runs"),
     ];
     for (status, words, _) in problems.into_iter().filter(|(.., is_possible)| *is_possible) {
         operation.responses.responses.entry(status.to_owned()).or_insert_with(|| problem(words));

@@ -1,5 +1,5 @@
-//! Answers that other processes have sent to a run while it rests, such as `updraft answer` and `updraft attach`: the service goes on with
-//! the run, as it does when a client answers.
+//! What other processes have sent to a run while it rests, such as `updraft answer`, `updraft attach` and, for a run that is kept elsewhere,
+//! `updraft cancel`: the service goes on with the run or stops it, as it does when a client says so.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::fault::Fault;
 const COURTESY: Duration = Duration::from_secs(1);
 
 impl LiveRuns {
-    /// Goes on with runs of this service that were answered, until the service stops.
+    /// Goes on with runs of this service that were answered, and stops those that are to stop, until the service stops itself.
     pub(super) async fn attend_mail(self) {
         let mut changes = self.journal().changes();
         let stop = self.closing().clone();
@@ -27,12 +27,14 @@ impl LiveRuns {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(COURTESY) => {}
             }
-            match self.answered() {
+            match self.addressed() {
                 Err(fault) => warn!(why = fault.in_one_line(), "what was sent to runs cannot be read"),
-                Ok(answered) => {
-                    for id in answered {
-                        if let Err(fault) = self.go_on(&id).await {
-                            warn!(run = %id, why = fault.in_one_line(), "a run that was answered is left as it is");
+                Ok(addressed) => {
+                    for (id, is_to_stop) in addressed {
+                        let read =
+                            if is_to_stop { self.stop_resting(&id).await } else { self.go_on(&id).await.map(drop) };
+                        if let Err(fault) = read {
+                            warn!(run = %id, why = fault.in_one_line(), "a run to which something was sent is left as it is");
                         }
                     }
                 }
@@ -40,22 +42,37 @@ impl LiveRuns {
         }
     }
 
-    /// The runs of this workspace that nobody drives and that were answered.
-    fn answered(&self) -> Result<Vec<RunId>, Fault> {
+    /// The runs of this workspace that nobody drives and that were answered or are to stop; and whether they are to stop.
+    fn addressed(&self) -> Result<Vec<(RunId, bool)>, Fault> {
         let mut found = Vec::new();
         for id in self.journal().runs_with_inputs()? {
             let head = self.journal().head(&id)?;
-            let is_here = head.workspace == self.workspace() && !head.is_owned();
-            let is_answer = |input: &Input| {
-                matches!(
-                    input,
-                    Input::Answer { .. } | Input::Verdict { .. } | Input::Decline { .. } | Input::Tell { .. }
-                )
-            };
-            if is_here && self.journal().inbox(&id).is_ok_and(|inbox| inbox.iter().any(|mail| is_answer(&mail.input))) {
-                found.push(id);
+            if head.workspace != self.workspace() || head.is_owned() {
+                continue;
+            }
+            let Ok(inbox) = self.journal().inbox(&id) else { continue };
+            let is_to_stop = !head.status.is_final() && inbox.iter().any(|mail| stops(&mail.input));
+            if is_to_stop || inbox.iter().any(|mail| is_answer(&mail.input)) {
+                found.push((id, is_to_stop));
             }
         }
         Ok(found)
     }
+}
+
+/// Whether a run goes on with it.
+fn is_answer(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Answer { .. }
+            | Input::Verdict { .. }
+            | Input::Decline { .. }
+            | Input::Tell { .. }
+            | Input::Cancel { step: Some(_), .. }
+    )
+}
+
+/// Whether the whole run stops with it.
+fn stops(input: &Input) -> bool {
+    matches!(input, Input::Pause | Input::Cancel { step: None, .. })
 }

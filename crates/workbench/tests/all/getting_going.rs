@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Journal, parse_export};
-use updraft_run::{ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, Timestamp};
+use updraft_run::{ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, Status, Timestamp};
 use updraft_sandbox::Network;
 use updraft_workbench::service::{RunListQuery, RunRequest};
 use updraft_workbench::settings::TrustedWorkspaces;
@@ -256,4 +256,25 @@ async fn the_figures_of_a_long_run_are_added_up_once_and_stored() {
         stop.cancel();
         service.close().await;
     }
+}
+
+#[tokio::test]
+async fn a_run_that_rests_is_stopped_when_another_process_says_so() {
+    let room = Room::new();
+    let bench = room.open(flags());
+    let id = room.start(&bench, RunMode::Plan).await;
+    let (journal, stop) = (bench.journal().unwrap(), CancellationToken::new());
+    let (service, _) =
+        UpdraftService::open(&room.folders, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
+    let cancel = Input::Cancel { by: "ann".into(), step: None };
+    journal.send(&id, "cancel", &cancel, Timestamp(1)).await.unwrap();
+    for _ in 0..600 {
+        if stored(journal, &id).is_over() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(stored(journal, &id).status(), Status::Cancelled);
+    stop.cancel();
+    service.close().await;
 }
