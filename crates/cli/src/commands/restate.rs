@@ -224,13 +224,15 @@ impl LiveWorker {
     }
 }
 
-/// Copies the runs of this worker that are missing in the journal here.
-async fn copy_missing(projector: &RunProjector) {
-    match projector.copy_own().await {
+/// Copies the runs of this worker that are missing in the journal here. Returns whether all of them are there now.
+async fn copy_missing(projector: &RunProjector) -> bool {
+    let copied = projector.copy_own().await;
+    match &copied {
         Ok(0) => {}
         Ok(copied) => out::note(&format!("{copied} runs of this worker were copied from Restate")),
         Err(fault) => out::note(&format!("runs that are missing here were not copied from Restate: {fault}")),
     }
+    copied.is_ok()
 }
 
 /// Copies the repositories to this machine. Refused if one of them cannot be used.

@@ -29,6 +29,9 @@ use crate::{journal, out, time_format};
 
 /// How long a handler waits for a clone. After that it is called again.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait until something is tried again that did not work, at first and at most.
+const AT_FIRST: Duration = Duration::from_secs(1);
+const AT_MOST: Duration = Duration::from_mins(1);
 
 /// The runs of one repository. Cheap to clone.
 #[derive(Clone)]
@@ -79,7 +82,7 @@ impl RepositoryRuns {
         let mut callbacks = RunCallbacks { tell: service::tell_schedules(), ..RunCallbacks::default() };
         worker.attend(home, &mut callbacks);
         let projector = RunProjector::new(Arc::clone(home), journal::open(folders)?);
-        super::copy_missing(&projector).await;
+        let has_all = super::copy_missing(&projector).await;
         projector.close().await;
         let runs = Self(Arc::new(RepositoryRunsInner {
             folders: folders.clone(),
@@ -94,8 +97,10 @@ impl RepositoryRuns {
             open: Mutex::default(),
             tasks: TaskTracker::new(),
         }));
+        // Before a run can begin that has a clone and is not in the journal yet.
+        runs.sweep(has_all).await?;
         runs.serve();
-        runs.recover().await?;
+        runs.recover()?;
         Ok(runs)
     }
 
@@ -127,11 +132,15 @@ impl RepositoryRuns {
         self.0.home.serve_with(waker, starter);
     }
 
-    /// Takes up the runs of the process before: those that are over are pushed, the others go on.
-    async fn recover(&self) -> Result<(), CliError> {
+    /// Looks after the clones of runs that are over: what is not pushed yet is pushed. Those of runs that never began are removed,
+    /// if the journal here has all runs.
+    async fn sweep(&self, has_all: bool) -> Result<(), CliError> {
         for id in self.0.mirror.runs() {
             match self.0.journal.head(&id) {
-                Err(_) => self.0.mirror.remove(&id).await?,
+                Err(updraft_journal::Error::UnknownRun { .. }) if has_all => self.0.mirror.remove(&id).await?,
+                Err(error) => {
+                    out::note(&format!("the clone of run {id} is left as it is: {}", Fault::from(error).in_one_line()));
+                }
                 Ok(head) if head.status.is_final() => {
                     let runs = self.clone();
                     self.0.tasks.spawn(async move { runs.push_finally(&id).await });
@@ -139,15 +148,52 @@ impl RepositoryRuns {
                 Ok(_) => {}
             }
         }
+        Ok(())
+    }
+
+    /// Takes up the runs of the process before that are not over.
+    fn recover(&self) -> Result<(), CliError> {
         let clones = folders::workspace(Some(&self.0.mirror.clones()))?;
         let mut unfinished = self.0.journal.list(&RunFilter::default())?;
         unfinished.retain(|run| !run.status.is_final() && Path::new(&run.workspace).starts_with(&clones));
-        for run in unfinished {
-            if let Err(fault) = self.take_up(&run.id).await {
-                out::note(&format!("run {} is left as it is: {}", run.id, fault.in_one_line()));
-            }
-        }
+        let runs = self.clone();
+        self.0.tasks.spawn(async move { runs.take_up_all(unfinished.into_iter().map(|run| run.id).collect()).await });
         Ok(())
+    }
+
+    /// Takes up runs, and tries again what does not work yet.
+    async fn take_up_all(&self, mut left: Vec<RunId>) {
+        let (mut pause, mut told) = (AT_FIRST, BTreeMap::new());
+        while !left.is_empty() {
+            let mut failed = Vec::new();
+            for id in left {
+                let taken = tokio::select! {
+                    () = self.0.stop.cancelled() => return,
+                    taken = Box::pin(self.take_up(&id)) => taken,
+                };
+                let Err(fault) = taken else { continue };
+                let why = fault.in_one_line();
+                if told.insert(id.clone(), why.clone()).as_ref() != Some(&why) {
+                    out::note(&format!("run {id} is left as it is: {why}"));
+                }
+                if self.0.journal.head(&id).is_ok() {
+                    failed.push(id);
+                }
+            }
+            left = failed;
+            if !self.waits(pause).await {
+                return;
+            }
+            pause = AT_MOST.min(pause * 2);
+        }
+    }
+
+    /// Waits for some time. Returns whether the worker goes on.
+    async fn waits(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = self.0.stop.cancelled() => false,
+            () = tokio::time::sleep(time) => true,
+        }
     }
 
     /// Does something that may take long, and waits for it a moment only: handlers do not last, they are called again.
@@ -164,17 +210,25 @@ impl RepositoryRuns {
     }
 
     async fn start(&self, run: RunId, request: StartRequest) -> Result<(), StartFault> {
-        let runs = self.clone();
+        let (runs, id) = (self.clone(), run.clone());
         let begun = self.for_a_moment(async move { Box::pin(runs.begin(run, request)).await }).await;
-        begun.unwrap_or_else(|| Err(StartFault::Later("the repository is being cloned".to_owned())))
+        let begun = begun.unwrap_or_else(|| Err(StartFault::Later("the repository is being cloned".to_owned())));
+        if let Err(StartFault::Later(why)) = &begun {
+            tracing::warn!(run = %id, why, "a run that was ordered has not begun yet");
+        }
+        begun
     }
 
     async fn begin(&self, id: RunId, request: StartRequest) -> Result<(), StartFault> {
         let turn = self.0.opening.lock().await;
-        if self.0.journal.head(&id).is_ok() {
-            // It was begun before, and perhaps this worker ended in the middle of that.
-            drop(turn);
-            return self.take_up(&id).await.map(drop).map_err(|fault| StartFault::Later(fault.in_one_line()));
+        match self.0.journal.head(&id) {
+            Err(updraft_journal::Error::UnknownRun { .. }) => {}
+            Err(error) => return Err(StartFault::Later(Fault::from(error).in_one_line())),
+            Ok(_) => {
+                // It was begun before, and perhaps this worker ended in the middle of that.
+                drop(turn);
+                return self.take_up(&id).await.map(drop).map_err(|fault| StartFault::Later(fault.in_one_line()));
+            }
         }
         let begun = match self.open_new(&id).await {
             Ok(open) => match Box::pin(start_orders::begin(&open.service.runs, id.clone(), request)).await {
@@ -192,7 +246,10 @@ impl RepositoryRuns {
                 Ok(())
             }
             Err(fault) => {
+                // Not if somebody else has begun it meanwhile.
+                let is_unknown = matches!(self.0.journal.head(&id), Err(updraft_journal::Error::UnknownRun { .. }));
                 if matches!(fault, StartFault::Refused(_))
+                    && is_unknown
                     && let Err(fault) = self.0.mirror.remove(&id).await
                 {
                     tracing::warn!(run = %id, why = fault.in_one_line(), "the clone of a run was not removed");
@@ -206,7 +263,10 @@ impl RepositoryRuns {
         let clone = self.0.mirror.clone_for(id).await?;
         let folder = folders::workspace(Some(&clone))?;
         self.trust(&folder)?;
-        self.open_in(folder).await
+        let open = self.open_in(folder).await?;
+        // There is nothing to resume in it yet, but from here on it hears of answers from a terminal.
+        open.service.resume_unfinished().await?;
+        Ok(open)
     }
 
     async fn wake(&self, id: RunId, handed: HandedEffect) -> Result<bool, String> {
@@ -223,10 +283,14 @@ impl RepositoryRuns {
 
     /// The service of a run that is not over; it is opened if there is none.
     async fn take_up(&self, id: &RunId) -> Result<Option<UpdraftService>, Fault> {
+        let open = || self.open_runs().get(id).map(|open| open.service.clone());
+        // Another run may be cloned for a long time.
+        if let Some(service) = open() {
+            return Ok(Some(service));
+        }
         let _turn = self.0.opening.lock().await;
-        let open = self.open_runs().get(id).map(|open| open.service.clone());
-        if open.is_some() {
-            return Ok(open);
+        if let Some(service) = open() {
+            return Ok(Some(service));
         }
         let run = Box::new(journal::load(&self.0.journal, id)?);
         if run.is_over() {
@@ -298,15 +362,16 @@ impl RepositoryRuns {
     }
 
     async fn follow(&self, id: RunId, service: UpdraftService) {
-        let seen = self.0.journal.head(&id).map_or(0, |head| head.events);
+        let mut seen = self.0.journal.head(&id).map_or(0, |head| head.events);
         let mut tail = service.runs.tail(&id, seen);
-        loop {
+        let is_gone = loop {
             let next = tokio::select! {
                 () = self.0.stop.cancelled() => return,
                 next = tail.next() => next,
             };
             match next {
                 Ok(TailItem::Events(events)) => {
+                    seen = events.last().map_or(seen, |last| last.number);
                     let ended = events.iter().rev().find_map(|one| match &one.event {
                         Event::StepDone { step, .. } => Some(step.to_string()),
                         _ => None,
@@ -315,10 +380,21 @@ impl RepositoryRuns {
                         self.push_meanwhile(&id, &step).await;
                     }
                 }
-                Ok(TailItem::Over) => break,
-                Ok(TailItem::Gone) | Err(_) => return,
+                Ok(TailItem::Over) => break false,
+                Ok(TailItem::Gone) => break true,
+                Err(fault) => {
+                    // The tail looks up the head first, so this is how it learns of a removal, too.
+                    if matches!(self.0.journal.head(&id), Err(updraft_journal::Error::UnknownRun { .. })) {
+                        break true;
+                    }
+                    tracing::warn!(run = %id, why = fault.in_one_line(), "a run cannot be followed; trying again");
+                    if !self.waits(AT_FIRST).await {
+                        return;
+                    }
+                    tail = service.runs.tail(&id, seen);
+                }
             }
-        }
+        };
         // What still runs in the clone ends first.
         let _ = service.runs.until_rest(&id).await;
         let open = self.open_runs().remove(&id);
@@ -326,6 +402,8 @@ impl RepositoryRuns {
         if let Some(open) = open {
             open.close().await;
         }
-        self.push_finally(&id).await;
+        if !is_gone {
+            self.push_finally(&id).await;
+        }
     }
 }

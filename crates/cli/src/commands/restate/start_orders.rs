@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use updraft_engine::HandedEffect;
 use updraft_restate::{
-    CallFault, NOBODY, OrderedRun, RunStarter, StartFault, StartRequest, check_address, nodes_of, order,
+    CallFault, NOBODY, NOT_BEGUN, OrderedRun, RunStarter, StartFault, StartRequest, check_address, nodes_of, order,
     shared_workspace_id,
 };
 use updraft_run::{ApprovalMode, RunId, RunMode};
@@ -17,6 +17,9 @@ use crate::args::WorkerStartArgs;
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
 use crate::journal;
+
+/// Where it is said why a worker has not begun a run.
+const WHY_NOT_BEGUN: &str = "the worker goes on trying, and its log says what it waits for";
 
 /// Starts runs that were ordered.
 pub(super) fn starter(runs: &LiveRuns) -> RunStarter {
@@ -41,7 +44,7 @@ pub(super) async fn begin(runs: &LiveRuns, id: RunId, request: StartRequest) -> 
 /// Tells a mistake in the order from something that may pass.
 pub(super) fn start_fault(fault: &Fault) -> StartFault {
     let why = fault.in_one_line();
-    if fault.kind == Kind::Failed { StartFault::Later(why) } else { StartFault::Refused(why) }
+    if matches!(fault.kind, Kind::Failed | Kind::Away) { StartFault::Later(why) } else { StartFault::Refused(why) }
 }
 
 /// An order as it travelled.
@@ -89,7 +92,10 @@ pub(super) fn placer(ingress: String, token: Option<String>, workspace: String) 
             let request = start_request(&id, new)?;
             let ordered = order(ingress, token.as_deref(), workspace, label.as_deref(), &request).await;
             ordered.map(drop).map_err(|fault| match fault {
-                CallFault::Refused { status: NOBODY, why } => Fault::failed(why).hint("start that worker again"),
+                CallFault::Refused { status: NOBODY, why } => {
+                    Fault::new(Kind::Away, why).hint("start that worker again")
+                }
+                CallFault::Refused { status: NOT_BEGUN, why } => Fault::new(Kind::Away, why).hint(WHY_NOT_BEGUN),
                 CallFault::Refused { why, .. } => Fault::usage(why),
                 other => Fault::failed(format!("run {id} was not started, or nobody could say so: {other}")),
             })
@@ -131,6 +137,9 @@ pub(in crate::commands) async fn start_order(
         CallFault::Refused { status: NOBODY, why } => {
             CliError::failed(why).hint("start one again: `updraft worker` in the folder of the workspace")
         }
+        CallFault::Refused { status: NOT_BEGUN, why } => CliError::failed(why)
+            .hint(format!("do not send it again without --id {id}: with that it is the same run"))
+            .hint(WHY_NOT_BEGUN),
         CallFault::Refused { why, .. } => CliError::usage(why),
         other => CliError::failed(other.to_string()).hint(format!(
             "start Restate and a worker, and name Restate with --restate; it may have been accepted, so ask again with --id {id}"

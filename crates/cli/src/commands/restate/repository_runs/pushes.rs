@@ -1,16 +1,11 @@
 //! What runs change in their clones, committed and pushed: after each step, and at the end until it has worked.
 
-use std::time::Duration;
-
 use updraft_run::RunId;
 use updraft_workbench::repositories::{PushFault, RunBranch, branch_of};
 
-use super::RepositoryRuns;
+use super::{AT_FIRST, AT_MOST, RepositoryRuns};
 use crate::{journal, out};
 
-/// How long to wait until a push is tried again, at first and at most.
-const AT_FIRST: Duration = Duration::from_secs(1);
-const AT_MOST: Duration = Duration::from_mins(1);
 /// The longest subject of a commit.
 const LONGEST_SUBJECT: usize = 100;
 
@@ -33,11 +28,9 @@ impl RepositoryRuns {
 
     /// Pushes what a run that is over has changed, and removes its clone then. If somebody has to look at it, it stays.
     pub(super) async fn push_finally(&self, id: &RunId) {
-        if !self.0.mirror.clone_folder(id).is_dir() {
-            return;
-        }
         let (message, mut pause, mut told) = (self.message(id, None), AT_FIRST, None);
-        loop {
+        // Whoever removes the run removes its clone.
+        while self.0.mirror.clone_folder(id).is_dir() {
             let (branch, may_work_later) = tokio::select! {
                 () = self.0.stop.cancelled() => return,
                 kept = self.keep(id, &message) => kept,
@@ -48,6 +41,9 @@ impl RepositoryRuns {
                 told.clone_from(&branch.problem);
             }
             if branch.problem.is_none() && noted.is_ok() {
+                if !branch.left_out.is_empty() {
+                    return;
+                }
                 if let Err(fault) = self.0.mirror.remove(id).await {
                     tracing::warn!(run = %id, why = fault.in_one_line(), "the clone of a run was not removed");
                 }
@@ -56,9 +52,8 @@ impl RepositoryRuns {
             if !may_work_later {
                 return;
             }
-            tokio::select! {
-                () = self.0.stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+            if !self.waits(pause).await {
+                return;
             }
             pause = AT_MOST.min(pause * 2);
         }
