@@ -286,7 +286,8 @@ def try_cancel(updraft, workers, node, bare, server):
     (clone,) = [folder for folder in clones(worker) if folder.name == run]
     (clone / "shop/half.txt").write_text("half\n")
     server.is_away = True
-    tell(node, "g1", run, {"cancel": {"by": "ann"}})
+    code, _, said = says(updraft, worker.environment, bare, "cancel", run)
+    assert code == 0 and "is cancelled" in said, said
     worker.until(run, "cancelled")
     until("it is not told", lambda: "503" in (shown(worker, run) or {}).get("problem", ""))
     server.is_away = False
@@ -321,7 +322,8 @@ def try_kill(updraft, workers, node, bare, server):
     assert trusted(workers["g2"]) == [str(clone / "shop")] and trusted(workers["g1"]) == []
     workers["g2"].kill()
     workers["g2"].start()
-    tell(node, "g2", run, {"answer": {"text": "red"}})
+    code, _, said = says(updraft, workers["g2"].environment, bare, "answer", run, "red")
+    assert code == 0 and "answered" in said, said
     # One of the steps has written nothing itself, but the file was there when it ended.
     check_ended(workers["g2"], run, bare, "3")
     assert git(bare, "show", f"updraft/{run}:unpushed.txt") == "kept"

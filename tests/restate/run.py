@@ -109,7 +109,11 @@ def check_end_to_end(worker):
             assert getattr(refused, "code", None) == 422, refused
     code, said = worker.updraft_says("resume", run)
     assert code != 0 and "is kept by Restate" in said, (code, said)
-    worker.tell(run, {"cancel": {"by": "ann"}})
+    # It rests, and its worker reads what is sent from a terminal.
+    code, said = worker.updraft_says("pause", run)
+    assert code == 0 and "is paused" in said, (code, said)
+    code, said = worker.updraft_says("cancel", run)
+    assert code == 0 and "is cancelled" in said, (code, said)
     worker.until(run, "cancelled")
 
 

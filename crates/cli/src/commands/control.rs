@@ -1,7 +1,7 @@
 //! `pause`, `cancel`, `tell`, `answer`, `approve`, `deny`: how people control a run from another process.
 //!
-//! If a process is driving the run, it gets the input through the inbox. Otherwise pause and cancel are carried out
-//! here; messages, answers and verdicts are stored, and `resume` uses them.
+//! If a process is driving the run, or if it is kept elsewhere, the input goes through the inbox. Otherwise pause and cancel are
+//! carried out here; messages, answers and verdicts are stored, and `resume` uses them.
 
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ use crate::{journal, log, out, runtime, settings, time_format};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait for a process that rests on a question: it takes what is sent, although it holds no lease meanwhile.
 const REST: Duration = Duration::from_millis(300);
+/// The same for the worker of a run that is kept elsewhere, which leaves what is sent alone for a second.
+const AT_HOME: Duration = Duration::from_secs(4);
 /// How often to check while nothing is written.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -187,7 +189,8 @@ async fn respond(response: &PersonResponse<'_>) -> CliResult {
         out::note(&format!("already {}\n  hint: `updraft resume {id}` continues it", out::harmless(&stands)));
         return Ok(CliExitCode::Done);
     }
-    let head = taken(journal, id, input).await?;
+    let home = updraft_engine::home_of(journal, id)?;
+    let head = taken_within(journal, id, input, rest(home.as_deref())).await?;
     match response.status()? {
         ResponseStatus::Counts => Ok(say(&fold(journal, id)?, &head, input)),
         ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
@@ -199,15 +202,26 @@ async fn respond(response: &PersonResponse<'_>) -> CliResult {
                 if matches!(input, Input::Verdict { .. }) { "the decision is saved" } else { "the answer is saved" };
             match head.owner.filter(|owner| owner.alive) {
                 Some(owner) => out::note(&format!("sent to process {}; it has not read it yet", owner.pid)),
-                None => keep_note(what, id),
+                None => keep_note(what, id, home.as_deref()),
             }
             Ok(CliExitCode::Done)
         }
     }
 }
 
-fn keep_note(what: &str, id: &RunId) {
-    out::note(&format!("{what}; no process is working on run {id}\n  hint: `updraft resume {id}` continues it"));
+fn keep_note(what: &str, id: &RunId, home: Option<&str>) {
+    out::note(&match home {
+        None => format!("{what}; no process is working on run {id}\n  hint: `updraft resume {id}` continues it"),
+        Some(place) => format!(
+            "{what}; run {id} is kept by {place}, and its worker has not read it yet\n  hint: it does so as soon as it runs: \
+             `updraft worker`, or `updraft serve --engine restate`, in the same folder"
+        ),
+    });
+}
+
+/// How long to wait for whoever rests on a question.
+fn rest(home: Option<&str>) -> Duration {
+    if home.is_some() { AT_HOME } else { REST }
 }
 
 /// Stores the rules that a verdict with "always" asks for: only now, when it is known to count.
@@ -239,16 +253,19 @@ async fn deliver(folders: &AppFolders, journal: &Journal, id: &RunId, input: Inp
         }
         // Its process has ended meanwhile, so this process takes over and reads the inbox.
     }
-    if matches!(input, Input::Tell { .. }) {
+    // A run that is kept elsewhere is not opened here: its worker reads the inbox.
+    let home = updraft_engine::home_of(journal, id)?;
+    if home.is_some() || matches!(input, Input::Tell { .. }) {
         if !was_owned {
             send(journal, id, &input).await?;
-            head = taken(journal, id, &input).await?;
+            head = taken_within(journal, id, &input, rest(home.as_deref())).await?;
         }
-        if journal.inbox(id)?.iter().any(|waiting| waiting.input == input) {
-            keep_note("the message is saved", id);
-            return Ok(CliExitCode::Done);
+        if journal.inbox(id)?.iter().all(|waiting| waiting.input != input) {
+            return Ok(say(&fold(journal, id)?, &head, &input));
         }
-        return Ok(say(&fold(journal, id)?, &head, &input));
+        let what = if matches!(input, Input::Tell { .. }) { "the message is saved" } else { "it is saved" };
+        keep_note(what, id, home.as_deref());
+        return Ok(CliExitCode::Done);
     }
     let run = journal::load(journal, id)?;
     let stored = StoredRun::new(&run, journal)?;
@@ -283,13 +300,18 @@ pub(super) async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result
 
 /// Waits until the input was read and shows its effect, the process ended, or the time is up.
 async fn taken(journal: &Journal, id: &RunId, input: &Input) -> Result<RunSummary, CliError> {
+    taken_within(journal, id, input, REST).await
+}
+
+/// The same, and waits this long while no process drives the run.
+async fn taken_within(journal: &Journal, id: &RunId, input: &Input, rest: Duration) -> Result<RunSummary, CliError> {
     let begun = tokio::time::Instant::now();
     let mut changes = journal.changes();
     loop {
         let waits = journal.inbox(id)?.iter().any(|waiting| waiting.input == *input);
         let head = journal.head(id)?;
         let shows = !waits && has_effect(&fold(journal, id)?, input);
-        let patience = if head.is_owned() { PATIENCE } else { REST };
+        let patience = if head.is_owned() { PATIENCE.max(rest) } else { rest };
         if shows || begun.elapsed() >= patience {
             return Ok(head);
         }
