@@ -24,7 +24,7 @@ pub(crate) use call::{CallEnd, call_words};
 pub(crate) use describe::{cost, count, event_words, figures, graph_lines, symbol};
 pub(crate) use fit::{column, cut, size, width, wrap, wrap_painted};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
-pub(crate) use log::ProgressPrinter;
+pub(crate) use log::{ProgressPrinter, is_reported_at_once};
 pub(crate) use markdown::render;
 pub(crate) use progress::{ProgressLine, WorkProgress, bytes};
 pub(crate) use proof::{assumption_lines, evidence_words, proof_lines};

@@ -110,6 +110,8 @@ impl<'a> Attachment<'a> {
             let is_driven = self.journal.head(self.id)?.is_owned();
             let who = if is_driven { "driven by another process" } else { "waiting for an answer" };
             out::note(&format!("run {}, {who}", self.id));
+        } else if !self.face.is_drawn() && !self.face.json {
+            self.face.say(&format!("run {}", self.id));
         }
         loop {
             let is_known = self.run.events() >= known;
@@ -137,7 +139,8 @@ impl<'a> Attachment<'a> {
                     let (first, record) = next?.ok_or_else(gone)?;
                     self.run.record(&record);
                     let is_plan = record.events.iter().any(|event| matches!(event, Event::Planned { .. }));
-                    if first > known || is_plan || self.face.json {
+                    // What is drawn begins with the plan; lines about it would look like all that had happened.
+                    if first > known || (is_plan && self.face.is_drawn()) || self.face.json {
                         self.face.watch.record(self.id, first, &record, &self.run);
                     }
                 }

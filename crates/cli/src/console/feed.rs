@@ -13,7 +13,7 @@ use updraft_run::{
 use super::news::{ConsoleNews, FinishedCall, LinePrompt};
 use crate::out::{self, LineConsole};
 use crate::time_format;
-use crate::view::{CallEnd, ProgressPrinter, StepTree, call_words};
+use crate::view::{CallEnd, ProgressPrinter, StepTree, call_words, is_reported_at_once};
 
 /// Most bytes of a call's output that are kept to be shown in full.
 const LONGEST_OUTPUT: usize = 200_000;
@@ -110,6 +110,7 @@ impl ConsoleFeed {
                 self.push(ConsoleNews::Began { model: run.settings().model.clone(), talks });
             }
             Event::Wanted { effect: Effect::Call | Effect::Question { .. } | Effect::Approval { .. }, .. } => {}
+            Event::Halted { .. } if is_reported_at_once(event, run) => {}
             Event::Replied { id, reply, .. } if id.kind == EffectKind::Call => {
                 let (Some(call), None) = (run.call_at(id), &id.inner) else { return };
                 self.push(ConsoleNews::Called(finished(&call, reply, step(id))));

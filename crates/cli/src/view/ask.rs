@@ -221,7 +221,7 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
 /// Said when something else was typed than a decision.
 fn say_what_decides() {
     let tells = if out::has_console() { "; /tell TEXT tells the agents something" } else { "" };
-    out::note(&format!("  nothing is decided by that: answer with one of the letters, or with n and a reason{tells}"));
+    wrapped(&format!("nothing is decided by that: answer with one of the letters, or with n and a reason{tells}"));
 }
 
 /// What the user says about a plan.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use updraft_engine::RunWatcher;
+use updraft_engine::{RunWatcher, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{
     Effect, EffectAddress, EffectKind, Event, Graph, Judgement, PlanReason, Record, Reply, Run, RunId, StepId,
@@ -24,6 +24,9 @@ impl RunWatcher for ProgressPrinter {
             if let Event::Started(_) = event {
                 out::note(&format!("run {id}"));
             }
+            if is_reported_at_once(event, run) {
+                continue;
+            }
             if let Some(line) = self.line(record, event, run) {
                 out::note(&out::readable(&out::harmless(&line)));
             }
@@ -41,6 +44,18 @@ impl RunWatcher for ProgressPrinter {
 
     fn said(&self, _: &RunId, at: &EffectAddress, line: &str) {
         out::note(&out::harmless(&format!("  {}: | {line}", at.step)));
+    }
+}
+
+/// Whether a person is asked or told this in full right after it: a line before that would say the same twice.
+pub(crate) fn is_reported_at_once(event: &Event, run: &Run) -> bool {
+    match event {
+        Event::Halted { why, .. } => {
+            run.is_at_rest() && why_stopped(run).is_some_and(|report| report.contains(&why.message))
+        }
+        Event::Wanted { effect: Effect::Question { inquiry: Some(_), .. }, .. } => true,
+        Event::Wanted { effect: Effect::Question { .. } | Effect::Approval { .. }, .. } => run.is_at_rest(),
+        _ => false,
     }
 }
 
@@ -109,7 +124,8 @@ impl ProgressPrinter {
             Event::StepDone { step, best_effort, .. } => {
                 let turns = run.step(step).map_or(0, |step| step.ledger.turns);
                 let cut = if *best_effort { ", cut short" } else { "" };
-                format!("✓ {} {}, {}{cut}", named(step), describe::count(turns, "turn"), self.took(step, record.at))
+                let took = self.took(step, record.at).map(|took| format!(", {took}")).unwrap_or_default();
+                format!("✓ {} {}{took}{cut}", named(step), describe::count(turns, "turn"))
             }
             Event::Halted { step, why, .. } => format!("! {}: {}", named(step), out::short(&why.message, 300)),
             Event::StepFailed { step, why } => format!("✗ {}: {}", named(step), out::short(&why.message, 300)),
@@ -131,9 +147,10 @@ impl ProgressPrinter {
         self.began().clear();
     }
 
-    fn took(&self, step: &StepId, at: Timestamp) -> String {
-        let began = self.began().get(step).copied().unwrap_or(at);
-        time_format::length(at.since(began))
+    /// How long a step took, if its beginning was seen: a run that is resumed began it before.
+    fn took(&self, step: &StepId, at: Timestamp) -> Option<String> {
+        let began = self.began().get(step).copied()?;
+        Some(time_format::length(at.since(began)))
     }
 
     fn began(&self) -> std::sync::MutexGuard<'_, BTreeMap<StepId, Timestamp>> {

@@ -27,6 +27,7 @@ fn a_question_ends_with_exit_3_and_goes_on_with_the_answer() {
         "{}",
         ran.err
     );
+    assert_eq!(ran.err.matches("Which colour?").count(), 1, "it is asked once: {}", ran.err);
     assert_eq!(world.runs()[0]["status"], "waiting");
     world.updraft(&["resume", "last"]).code(3).says("Which colour?");
 
@@ -34,6 +35,9 @@ fn a_question_ends_with_exit_3_and_goes_on_with_the_answer() {
     world.updraft(&["answer", "last", "red"]).code(1).says("already has a response");
     assert_eq!(world.updraft(&["resume", "last"]).code(0).out, "Blue it is.\n");
     world.updraft(&["answer", "last", "blue"]).code(1).says("already ended");
+    // What happened before somebody watched is not told in parts.
+    let watched = world.updraft(&["attach", "last"]).code(0).err;
+    assert!(watched.starts_with("run ") && !watched.contains("clarification"), "{watched}");
 }
 
 #[test]

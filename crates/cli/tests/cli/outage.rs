@@ -191,7 +191,8 @@ fn a_key_that_no_longer_counts_stops_the_run_and_a_new_one_goes_on() {
                 })
                 .code(4);
                 assert!(begun.elapsed() < Duration::from_secs(30), "{status} is not waited for");
-                ran.says(advice).says("updraft resume");
+                assert!(!ran.err.contains("! two"), "the reason is said once, at the end: {}", ran.err);
+                ran.says("stopped: ").says(advice).says("updraft resume");
                 let mut again = with_server(&world, &server, &["resume", &world.last()]);
                 again.env("OPENAI_API_KEY", "good-key");
                 assert_eq!(ended(again).code(0).out, "task-two is done\n");
