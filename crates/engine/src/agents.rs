@@ -3,7 +3,7 @@
 
 mod file;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -116,6 +116,8 @@ pub struct Agents {
     known: BTreeMap<String, Agent>,
     /// Agents whose files cannot be used, and why.
     left_out: BTreeMap<String, String>,
+    /// Agents that only files of a folder without trust describe: they are not used.
+    distrusted: BTreeSet<String>,
     /// How many folders have been read on top of the built-in agents.
     layers: u32,
 }
@@ -167,6 +169,8 @@ impl Agents {
                     known.narrowed.rules.ask.extend(agent.narrowed.rules.ask);
                     known.narrowed.rules.deny.extend(agent.narrowed.rules.deny);
                     known.turns = [known.turns, agent.turns].into_iter().flatten().min();
+                } else {
+                    self.distrusted.insert(agent.name);
                 }
             }
         }
@@ -194,6 +198,11 @@ impl Agents {
     /// Agents whose files cannot be used: each name, and why. Another agent of the same name may still exist.
     pub fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
         self.left_out.iter().map(|(name, why)| (name.as_str(), why.as_str()))
+    }
+
+    /// Whether an agent of this name would exist if the workspace were trusted.
+    pub fn is_distrusted(&self, name: &str) -> bool {
+        self.distrusted.contains(name) && self.get(name).is_none()
     }
 
     /// An agent by its name.

@@ -57,6 +57,9 @@ pub enum Error {
         /// What is wrong with its file.
         why: String,
     },
+    /// The agent is described only by a file of a workspace that is not trusted.
+    #[error("the agent `{0}` is not used, because the workspace is not trusted")]
+    DistrustedAgent(String),
     /// No such agent.
     #[error("there is no agent `{name}`; there is {close}")]
     UnknownAgent {
@@ -133,6 +136,9 @@ impl Error {
             ),
             Error::AgentFile { .. } | Error::LeftOut { .. } | Error::NobodyInRole { .. } => {
                 Some("`updraft agents` shows the agents that were read".into())
+            }
+            Error::DistrustedAgent(_) => {
+                Some("`updraft trust` shows the workspace's files, and puts them into effect if you agree".into())
             }
             Error::Tool(_)
             | Error::Workspace(_)

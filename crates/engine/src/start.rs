@@ -108,6 +108,7 @@ impl NewRun<'_> {
         let left_out = self.agents.left_out().find(|(left_out, _)| *left_out == name);
         Err(match left_out {
             Some((_, why)) => Error::LeftOut { name: name.to_owned(), why: why.to_owned() },
+            None if self.agents.is_distrusted(name) => Error::DistrustedAgent(name.to_owned()),
             None => Error::UnknownAgent { name: name.to_owned(), close: close_to(name, names) },
         })
     }

@@ -130,7 +130,7 @@ impl From<updraft_engine::Error> for Fault {
             E::Model(error) => error.into(),
             E::Tool(error) => error.into(),
             E::Workspace(error) => error.into(),
-            E::Goal(_) | E::UnknownAgent { .. } | E::NobodyInRole { .. } | E::Plan(_) => {
+            E::Goal(_) | E::UnknownAgent { .. } | E::DistrustedAgent(_) | E::NobodyInRole { .. } | E::Plan(_) => {
                 Self::of(Kind::Usage, &error, error.hint())
             }
             E::AgentFile { .. } | E::LeftOut { .. } | E::File { .. } | E::UnknownPrice { .. } | E::Blind { .. } => {

@@ -80,6 +80,12 @@ fn a_workspace_can_only_tighten_until_it_is_trusted() {
     assert!(remarks.len() == 1 && remarks[0].contains("`parallel`") && remarks[0].contains(".env"), "{}", ran.err);
     assert!(!world.updraft(&["models", "--no-probe"]).out.contains("✓ openai "));
 
+    world.file(".updraft/agents/poet.md", "---\npurpose: Writes poems.\n---\nWrite.\n");
+    world
+        .updraft(&["run", "--model", &model, "--agent", "poet", "x"])
+        .code(2)
+        .says("not trusted")
+        .says("updraft trust");
     world.updraft(&["trust"]).code(3).says("--yes");
     assert!(world.updraft(&["trust", "--yes"]).code(0).out.contains(".updraft/agents/coder.md"));
     assert_eq!(value(&world, "parallel").0, "900");
