@@ -41,29 +41,67 @@ fn advised(mut error: clap::Error, typed: &[String]) -> clap::Error {
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|first| !first.starts_with('-')) => {
             let word = invalid(&error, ContextKind::InvalidSubcommand);
             // Of two similar names clap suggests the longer one: `runs` for `rnu`.
-            if typed.first() == Some(&word)
-                && let Some(meant) = nearest(&word)
-            {
-                error.insert(ContextKind::SuggestedSubcommand, ContextValue::String(meant));
+            if typed.first() == Some(&word) {
+                let meant = nearest(&word, command_names());
+                let goal = typed.join(" ");
+                if let Some(meant) = meant {
+                    error.insert(ContextKind::SuggestedSubcommand, ContextValue::String(meant));
+                } else if goal.contains(' ') && !typed.iter().any(|word| word.starts_with('-')) {
+                    error.remove(ContextKind::SuggestedSubcommand);
+                    advise(&mut error, format!("a goal is given with `run`: updraft run \"{goal}\""));
+                }
             }
         }
         ErrorKind::UnknownArgument if typed.first().is_some_and(|first| TAKE_TEXT.contains(&first.as_str())) => {
-            if let Some(text) = unquoted(typed, &invalid(&error, ContextKind::InvalidArg)) {
-                let advice = StyledStr::from(format!("put a text of several words in quotes: \"{text}\""));
-                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice]));
+            let word = invalid(&error, ContextKind::InvalidArg);
+            if let Some(text) = unquoted(typed, &word) {
+                advise(&mut error, format!("put a text of several words in quotes: \"{text}\""));
+            } else {
+                prefer_nearest_flag(&mut error, typed, &word);
             }
         }
+        ErrorKind::MissingRequiredArgument => match typed.first().map(String::as_str) {
+            Some("fork") => advise(&mut error, "`updraft events RUN` shows the numbers of its events".to_owned()),
+            Some("diff") => {
+                advise(
+                    &mut error,
+                    "two runs are compared; `updraft undo RUN --dry-run` shows what one changed".to_owned(),
+                );
+            }
+            _ => {}
+        },
         _ => {}
     }
     error
 }
 
-/// The command with the most similar name.
-fn nearest(word: &str) -> Option<String> {
+/// Adds advice to an error.
+fn advise(error: &mut clap::Error, advice: String) {
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(advice)]));
+}
+
+/// Suggests the flag with the most similar name: of two, clap suggests the shorter one, `--mode` for `--modle`.
+fn prefer_nearest_flag(error: &mut clap::Error, typed: &[String], word: &str) {
+    let mut commands = CliArgs::command();
+    commands.build();
+    let Some(command) = typed.first().and_then(|name| commands.find_subcommand_mut(name)) else { return };
+    let flags = command.get_arguments().filter(|one| !one.is_hide_set()).filter_map(clap::Arg::get_long);
+    let Some(meant) = nearest(word, flags.map(|flag| format!("--{flag}")).collect()) else { return };
+    error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
+}
+
+fn command_names() -> Vec<String> {
     let command = CliArgs::command();
-    let names = command.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name);
-    let near = names.map(|name| (strsim::damerau_levenshtein(word, name), name.len().abs_diff(word.len()), name));
-    near.filter(|(away, ..)| *away <= 2).min().map(|(.., name)| name.to_owned())
+    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    shown.map(|one| one.get_name().to_owned()).collect()
+}
+
+/// The most similar of these names; of two that are equally far, the one of the same length.
+fn nearest(word: &str, names: Vec<String>) -> Option<String> {
+    let near =
+        names.into_iter().map(|name| (strsim::damerau_levenshtein(word, &name), name.len().abs_diff(word.len()), name));
+    near.filter(|(away, ..)| *away <= 2).min().map(|(.., name)| name)
 }
 
 /// The words that were probably meant as one text: from the one before the first unexpected word.

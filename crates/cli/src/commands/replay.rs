@@ -6,7 +6,7 @@ use updraft_engine::{DifferenceKind, ReplayDifference, replay};
 use crate::args::ReplayArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
-use crate::view::SCHEMA;
+use crate::view::{self, SCHEMA};
 use crate::{journal, out};
 
 /// Most differences shown; the first matters most.
@@ -29,10 +29,10 @@ pub(crate) fn run(folders: &AppFolders, args: &ReplayArgs) -> CliResult {
     } else {
         let copied = if replayed.copied > 0 { format!(", {} copied", replayed.copied) } else { String::new() };
         out::line(&format!(
-            "{id}  {}: {} events decided again{copied}, {} prompts made again",
+            "{id}  {}: {} decided again{copied}, {} made again",
             if same { "the same" } else { "differs" },
-            replayed.events,
-            replayed.prompts
+            view::count(replayed.events, "event"),
+            view::count(replayed.prompts, "prompt")
         ));
         replayed.differences.iter().take(SHOWN).for_each(|difference| out::line(&in_words(difference)));
     }

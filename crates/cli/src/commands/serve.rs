@@ -58,6 +58,7 @@ pub(super) async fn over_http(
         out::note("  others on the network can reach this address, and what they send is not encrypted");
     }
     if page {
+        out::note(&format!("API at {0}/api/v1, OpenAI's at {0}/v1, with the same token", place.origin()));
         open::announce(folders, &place, &opened.token)?;
         opened.service.runs.keep_schedules(service::tell_schedules());
     }
@@ -114,6 +115,6 @@ fn certificate(names: &HttpAccessFlags) -> Result<Option<TlsIdentity>, CliError>
 async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
     TcpListener::bind(address).await.map_err(|error| {
         CliError::failed(format!("cannot listen at {address}: {error}"))
-            .hint("another server may be there; name another address")
+            .hint("another server may be there; name another address with --listen")
     })
 }

@@ -153,7 +153,12 @@ fn take_back(
     }
     let direction = if args.redo { UndoDirection::Redo } else { UndoDirection::Undo };
     let undone = carry_out(undo, (journal, id), plan, which, direction, book)?;
-    done(&undone, if args.redo { "reverted the undo" } else { "undone" })
+    let what = match (undone.restored.is_empty(), args.redo) {
+        (true, _) => "nothing was restored",
+        (false, true) => "reverted the undo",
+        (false, false) => "undone",
+    };
+    done(&undone, what)
 }
 
 /// The exit code: not everything was undone if something is left, or was changed without being listed.
@@ -169,7 +174,11 @@ fn say(id: &RunId, undone: &UndoResult, unlisted: &[UnlistedCall], as_json: bool
         return;
     }
     let count = undone.restored.len();
-    out::note(&format!("{what}: {count} path{} restored", if count == 1 { "" } else { "s" }));
+    if count == 0 {
+        out::note(what);
+    } else {
+        out::note(&format!("{what}: {} restored", view::count(count as u64, "path")));
+    }
     for left in undone.left.iter().take(SHOWN) {
         out::note(&format!("  left unchanged: {}: {}", out::on_one_line(&left.path), left.why));
     }

@@ -41,6 +41,10 @@ pub(super) fn import(app: &AppFolders, args: &ImportArgs) -> CliResult {
         }
         return if asks { Err(unasked()) } else { Ok(exit_code(&plan)) };
     }
+    if plan.items.is_empty() {
+        out::line("nothing of other coding agents was found");
+        return Ok(CliExitCode::Done);
+    }
     show(&plan, &workspace, flags.diff);
     if !is_new || flags.dry_run {
         out::note(if is_new { "nothing was written (`--dry-run`)" } else { "nothing new to import" });
@@ -87,9 +91,6 @@ fn kind_of(word: ImportKindWord) -> ImportKind {
 /// Prints everything that was found, and what would be written.
 fn show(plan: &ImportPlan, workspace: &Path, is_whole: bool) {
     let paint = Paint::for_stdout();
-    if plan.items.is_empty() {
-        out::line("Nothing of other coding agents was found.");
-    }
     let mut heading = String::new();
     for item in &plan.items {
         let place = match item.scope {
