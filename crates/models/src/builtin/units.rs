@@ -167,9 +167,15 @@ impl UnitSplitter {
         let lines: Vec<String> = prose.drain(..).map(|(_, line)| line).collect();
         let pieces = sentences::pieces(&lines);
         for (at, piece) in pieces.iter().enumerate() {
-            // A short sentence is quoted with the next one, which often says the rest.
+            // A short sentence is quoted with the next one, which often says the rest, unless it begins with what this one ends with.
+            let shares_line = |next: &sentences::Piece| {
+                let line = &lines[piece.last];
+                piece.last == next.first && piece.text.ends_with(line) && next.text.starts_with(line)
+            };
             let is_short = |next: &&sentences::Piece| {
-                piece.text.len() + next.text.len() < LONGEST_PAIR && !next.text.starts_with(&piece.text)
+                piece.text.len() + next.text.len() < LONGEST_PAIR
+                    && !next.text.starts_with(&piece.text)
+                    && !shares_line(next)
             };
             let next = pieces.get(at + 1).filter(is_short);
             let quoted = next.map_or_else(|| piece.text.clone(), |next| format!("{} {}", piece.text, next.text));
@@ -205,4 +211,18 @@ fn comment(line: &str) -> Option<&str> {
     }
     let marks = ["///", "//!", "//", "/**", "/*", "*/", "* ", "# ", "-- ", ";; ", "; ", "<!--", "\"\"\""];
     marks.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_list_are_not_quoted_twice() {
+        let row = |n: u32| format!("2025-03-{n},North,Cog,8,3.25");
+        let text = (10..40).map(row).collect::<Vec<_>>().join("\n");
+        let passage = Passage { path: "sales.csv".into(), lines: Some((1, 30)), text, ..Passage::default() };
+        let quoted: Vec<String> = units(&passage).into_iter().map(|unit| unit.quoted).collect();
+        assert_eq!(quoted[0], format!("{} {}", row(10), row(11)));
+    }
 }
