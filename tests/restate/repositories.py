@@ -281,20 +281,24 @@ def ask(updraft, workers, node, bare, server, name):
 
 
 def try_cancel(updraft, workers, node, bare, server):
-    """What a cancelled run has changed is pushed too, as soon as the server is back."""
+    """What a run has changed that is cancelled in a terminal is pushed too, as soon as the server is back."""
     worker, run = workers["g1"], ask(updraft, workers, node, bare, server, "g1")
     (clone,) = [folder for folder in clones(worker) if folder.name == run]
     (clone / "shop/half.txt").write_text("half\n")
+    (clone / "shop/inner/.git").mkdir(parents=True)
     server.is_away = True
     code, _, said = says(updraft, worker.environment, bare, "cancel", run)
     assert code == 0 and "is cancelled" in said, said
     worker.until(run, "cancelled")
     until("it is not told", lambda: "503" in (shown(worker, run) or {}).get("problem", ""))
     server.is_away = False
-    until("the clone is there", lambda: not clone.exists())
+    until("it is not pushed", lambda: "problem" not in shown(worker, run))
     noted = shown(worker, run)
-    assert "problem" not in noted and noted["commit"] == git(bare, "rev-parse", f"updraft/{run}"), noted
+    assert noted["commit"] == git(bare, "rev-parse", f"updraft/{run}"), noted
     assert git(bare, "show", f"updraft/{run}:half.txt") == "half"
+    # Not all of it could be pushed, so the clone stays.
+    assert noted["left_out"] == ["inner (a repository of its own)"] and clone.exists(), noted
+    assert says(updraft, worker.environment, bare, "rm", run)[0] == 0 and not clone.exists()
 
 
 def trusted(worker):

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use updraft_run::ApprovalMode;
-use updraft_workbench::Fault;
 use updraft_workbench::service::{PlacementFuture, RunOrder};
+use updraft_workbench::{Fault, Kind};
 
 use crate::api::Program;
 use crate::world::World;
@@ -33,6 +33,9 @@ async fn a_label_is_asked_for_only_where_workers_have_some() {
             if order.label.as_deref() == Some("tpu") {
                 return Err(Fault::usage("no worker of the workspace has the label `tpu`"));
             }
+            if order.label.as_deref() == Some("away") {
+                return Err(Fault::new(Kind::Away, "no worker that could do it answers"));
+            }
             runs.order_as(id, RunOrder { label: None, ..order }).await.map(drop)
         });
         placing
@@ -41,6 +44,8 @@ async fn a_label_is_asked_for_only_where_workers_have_some() {
     assert_eq!(program.until(&run, "done").await["answer"], "done");
     let refused = program.send("POST", "/runs", &json!({ "goal": "x", "label": "tpu" })).await;
     assert_eq!(refused.status, 409, "{}", refused.body);
+    let away = program.send("POST", "/runs", &json!({ "goal": "x", "label": "away" })).await;
+    assert_eq!(away.status, 503, "{}", away.body);
     assert!(world.get("/new").await.body.contains("name=\"label\""));
     // What was chosen goes along, also if it is usual here: elsewhere it may not be. It never becomes laxer than here.
     let usual = world.service.settings().effective.approvals.value;
@@ -58,6 +63,7 @@ async fn a_label_is_asked_for_only_where_workers_have_some() {
     let expected = [
         said("gpu", "Train it", None),
         said("tpu", "x", None),
+        said("away", "x", None),
         said("gpu", "Paint it", Some(usual)),
         said("gpu", "ask", Some(usual)),
         said("gpu", "allow", Some(usual)),
