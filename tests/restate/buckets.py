@@ -86,8 +86,8 @@ def check_refused(updraft, folder, store):
             one.result()
 
 
-def check_kept(updraft, packages, folder, store):
-    """Two workers find each other's values in the bucket, and a third takes the place of one of them."""
+def check_kept(updraft, packages, folder, store, others):
+    """Two workers find each other's values in the bucket, and a third takes the place of one of them. `others` use the store too."""
     node, key = signing_node(packages, folder)
     work = folder / "work"
     work.mkdir()
@@ -108,6 +108,7 @@ def check_kept(updraft, packages, folder, store):
         assert f"large values are also in {PLACE} at {store.url}" in one.log.read_text()
         try_shared(one, two, node)
         try_other_places(updraft, folder, one, node, key, store)
+        others.result()  # Nobody else may need the store while it is away.
         try_store_away(one, two, store)
         try_taking_over(two, three)
         try_changed(one, three, store)
@@ -221,7 +222,8 @@ def main():
             for place in places:
                 place.mkdir()
             with ThreadPoolExecutor() as threads:
-                parts = [threads.submit(check_refused, updraft, places[0], store), threads.submit(check_kept, updraft, packages, places[1], store)]
+                others = threads.submit(check_refused, updraft, places[0], store)
+                parts = [others, threads.submit(check_kept, updraft, packages, places[1], store, others)]
                 for place, part in zip(places, parts):
                     part.result()
                     print(f"{place.name}: ok (after {time.monotonic() - began:.1f} s)", flush=True)

@@ -30,11 +30,13 @@ class Store:
     def __init__(self, python, folder):
         self.binary, self.folder, self.process = Path(python).parent / "weed", Path(folder) / "store", None
         (self.folder / "data").mkdir(parents=True)
-        self.ports = dict(zip(("master", "volume", "filer", "s3", "master.grpc", "volume.grpc", "filer.grpc", "s3.grpc"), free_ports(8)))
+        names = ("master", "volume", "filer", "s3", "master.grpc", "volume.grpc", "filer.grpc", "s3.grpc")
+        *ports, self.secure_port = free_ports(len(names) + 1)
+        self.ports = dict(zip(names, ports))
         self.url, self.filer = f"http://127.0.0.1:{self.ports['s3']}", f"http://127.0.0.1:{self.ports['filer']}"
         identities = [{"name": name, "credentials": [{"accessKey": name, "secretKey": secret}], "actions": RIGHTS[name]} for name, secret in SECRETS.items()]
         (self.folder / "keys.json").write_text(json.dumps({"identities": identities}))
-        (self.secure_port,), self.certificate = free_ports(1), self.folder / "certificate.pem"
+        self.certificate = self.folder / "certificate.pem"
         self.secure_url = f"https://127.0.0.1:{self.secure_port}"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=store",
                         "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
