@@ -9,8 +9,13 @@ from pathlib import Path
 
 def acpx(world, packages, *words):
     """What a command of acpx says, as JSON lines."""
-    done = subprocess.run(command(world, packages, *words), capture_output=True, text=True, timeout=120, cwd=world.work,
-                          env=environment(world, packages))
+    for _ in range(20):
+        done = subprocess.run(command(world, packages, *words), capture_output=True, text=True, timeout=120, cwd=world.work,
+                              env=environment(world, packages))
+        # Its process of the command before may still be about to end; it then refuses what comes, and says to try again.
+        if "QUEUE_OWNER_CLOSED" not in done.stdout:
+            break
+        time.sleep(0.5)
     assert done.returncode == 0, f"acpx {words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
