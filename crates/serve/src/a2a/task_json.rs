@@ -58,12 +58,13 @@ pub(super) async fn task(state: &A2aState, run: &RunId, parts: TaskParts) -> A2a
     let runs = &state.service.runs;
     let (head, view) = (runs.head(run)?, runs.view(run.as_str()).await?);
     let note = TaskNote::of(runs, run, &view.goal)?;
+    let place = TaskPlace { run, context: &note.context };
     let words = match view.status {
-        Status::Waiting if !view.waits.is_empty() => asked(&view.waits),
-        Status::Done => String::new(),
-        _ => view.message,
+        Status::Waiting if !view.waits.is_empty() => StatusWords::Question(&view.waits),
+        Status::Done => StatusWords::Remark(""),
+        _ => StatusWords::Remark(&view.message),
     };
-    let status = TaskPlace { run, context: &note.context }.status(state_of(view.status), &words, head.updated);
+    let status = place.status(state_of(view.status), words, head.updated);
     let mut task = json!({ "id": run.as_str(), "contextId": note.context, "status": status });
     let first = parts.history.map_or(0, |most| note.messages.len().saturating_sub(most));
     if first < note.messages.len() {
@@ -106,6 +107,13 @@ async fn artifacts(state: &A2aState, run: &RunId, answer: &str) -> A2aResult<Vec
     Ok(made)
 }
 
+/// What is said with the state of a task.
+#[derive(Clone, Copy)]
+enum StatusWords<'a> {
+    Question(&'a [PendingQuestion]),
+    Remark(&'a str),
+}
+
 /// Where messages and updates belong.
 #[derive(Clone, Copy)]
 pub(super) struct TaskPlace<'a> {
@@ -120,10 +128,16 @@ impl TaskPlace<'_> {
                 "role": "ROLE_AGENT", "parts": [{ "text": words }] })
     }
 
-    fn status(self, state: &str, words: &str, at: Timestamp) -> Value {
+    /// A question is the same message as long as it is open, although its run goes on: clients recognise it by its id.
+    fn status(self, state: &str, words: StatusWords<'_>, at: Timestamp) -> Value {
         let mut status = json!({ "state": state, "timestamp": time_format::iso_millis(at) });
-        if !words.is_empty() {
-            status["message"] = self.message(&at.0.to_string(), words);
+        let message = match words {
+            StatusWords::Question(waits) => waits.first().map(|first| self.message(&first.id, &asked(waits))),
+            StatusWords::Remark("") => None,
+            StatusWords::Remark(words) => Some(self.message(&at.0.to_string(), words)),
+        };
+        if let Some(message) = message {
+            status["message"] = message;
         }
         status
     }
@@ -132,23 +146,47 @@ impl TaskPlace<'_> {
     pub(super) async fn updates(self, state: &A2aState, happened: &NumberedMoment) -> A2aResult<Vec<Value>> {
         let mut updates = Vec::new();
         let (is, words) = match &happened.moment {
-            RunMoment::Progress(words) => (Status::Running, words.clone()),
-            RunMoment::Continues => (Status::Running, String::new()),
+            RunMoment::Progress(words) => (Status::Running, StatusWords::Remark(words)),
+            RunMoment::Continues => (Status::Running, StatusWords::Remark("")),
             // The answer is told as a whole, when the run has ended.
             RunMoment::Writes(_) | RunMoment::Written { .. } | RunMoment::BreaksOff => return Ok(updates),
-            RunMoment::Asks(waits) => (Status::Waiting, asked(waits)),
-            RunMoment::Rests(why) => (Status::Paused, why.clone()),
+            RunMoment::Asks(waits) => (Status::Waiting, StatusWords::Question(waits)),
+            RunMoment::Rests(why) => (Status::Paused, StatusWords::Remark(why)),
             RunMoment::Ends { status, answer, why } => {
                 for artifact in artifacts(state, self.run, answer).await? {
                     updates.push(json!({ "artifactUpdate": { "taskId": self.run.as_str(), "contextId": self.context,
                                                              "artifact": artifact, "lastChunk": true } }));
                 }
-                (*status, why.clone())
+                (*status, StatusWords::Remark(why))
             }
         };
-        let status = self.status(state_of(is), &words, happened.at);
+        let status = self.status(state_of(is), words, happened.at);
         updates.push(json!({ "statusUpdate": { "taskId": self.run.as_str(), "contextId": self.context,
                                                "status": status } }));
         Ok(updates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_the_same_message_whenever_it_is_looked_at() {
+        let run = RunId::from_bits([7; 10]);
+        let place = TaskPlace { run: &run, context: "c" };
+        let waits = [PendingQuestion {
+            id: "ask/0/0/call.0".to_owned(),
+            is_approval: false,
+            text: "Which colour?".to_owned(),
+            options: Vec::new(),
+            call: Value::Null,
+            form: None,
+            is_inquiry: false,
+        }];
+        let at = |time| place.status("TASK_STATE_INPUT_REQUIRED", StatusWords::Question(&waits), Timestamp(time));
+        assert_eq!(at(1)["message"], at(2)["message"]);
+        let said = |time| place.status("TASK_STATE_WORKING", StatusWords::Remark("Halfway"), Timestamp(time));
+        assert_ne!(said(1)["message"]["messageId"], said(2)["message"]["messageId"]);
     }
 }
