@@ -2,8 +2,6 @@
 
 mod blocks;
 mod code;
-#[cfg(feature = "grammars")]
-mod grammar;
 mod split;
 
 use serde::{Deserialize, Serialize};
@@ -27,9 +25,9 @@ pub struct Chunk {
     pub trail: Vec<String>,
 }
 
-/// Cuts a document; `name` is that of its file. Every line is in exactly one chunk; headers of tables are in several.
-pub fn chunks(document: &Document, name: &str) -> Vec<Chunk> {
-    if document.kind == DocumentKind::Code { code::chunks(document, name) } else { blocks::chunks(document) }
+/// Cuts a document. Every line is in exactly one chunk; headers of tables are in several.
+pub fn chunks(document: &Document) -> Vec<Chunk> {
+    if document.kind == DocumentKind::Code { code::chunks(document) } else { blocks::chunks(document) }
 }
 
 /// The place that begins with one place and ends with another of the same file.

@@ -88,7 +88,7 @@ impl NewDocument {
         let heading = format!("{} {name}", document.title.as_deref().unwrap_or_default());
         let mut packer = Packer::new();
         let chunk = |chunk| IndexedChunk::new(chunk, &heading, &mut packer);
-        let chunks = chunks(document, name).into_iter().map(chunk).collect();
+        let chunks = chunks(document).into_iter().map(chunk).collect();
         Self {
             kind: serde_json::to_value(document.kind)
                 .ok()

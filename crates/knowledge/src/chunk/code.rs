@@ -1,7 +1,6 @@
 //! Chunks of source code: one function, type or paragraph of declarations each.
 //!
-//! Definitions are found by the grammar of the language, with the feature `grammars` and for the languages it knows; elsewhere
-//! by indentation and empty lines, which works for every language that people indent.
+//! They are found by indentation, empty lines and closing brackets, which works for every language that people indent.
 
 use std::ops::Range;
 
@@ -17,8 +16,7 @@ const SMALL: usize = 500;
 const LONGEST_NAME: usize = 200;
 
 /// Cuts the code of a document. Its blocks are put together first: they were cut by the number of lines.
-/// `name` is the name of the file, which tells the language.
-pub(super) fn chunks(document: &Document, name: &str) -> Vec<Chunk> {
+pub(super) fn chunks(document: &Document) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let Some(first) = document.blocks.first() else { return chunks };
     let start = first.place.lines.map_or(1, |lines| lines.0);
@@ -28,22 +26,13 @@ pub(super) fn chunks(document: &Document, name: &str) -> Vec<Chunk> {
         lines.resize(lines.len().max(at), "");
         lines.extend(block.text.lines());
     }
-    #[cfg(feature = "grammars")]
-    let definitions = super::grammar::definitions(&lines, name);
-    #[cfg(not(feature = "grammars"))]
-    let definitions = {
-        let _ = name;
-        Vec::new()
-    };
-    let mut cutter = Cutter { lines: &lines, definitions, first: start, place: &first.place, chunks: &mut chunks };
+    let mut cutter = Cutter { lines: &lines, first: start, place: &first.place, chunks: &mut chunks };
     cutter.cut(0..lines.len(), &mut Vec::new());
     chunks
 }
 
 struct Cutter<'a> {
     lines: &'a [&'a str],
-    /// Ranges of lines, outer ones before those inside them.
-    definitions: Vec<Range<usize>>,
     /// The number of the first line in the file.
     first: u32,
     place: &'a SourcePlace,
@@ -102,31 +91,16 @@ impl Cutter<'_> {
         }
     }
 
-    /// The outermost definitions in a range of lines, and what lies between them.
+    /// Ranges of lines that each begin at the outermost indentation, after an empty line or after one that closes what began there.
+    /// Lines that are indented further belong to the item before them.
     fn items(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        let mut items = Vec::new();
-        let mut start = range.start;
-        for definition in &self.definitions {
-            if definition.start >= start && definition.end <= range.end && *definition != range {
-                items.extend(self.paragraphs(start..definition.start));
-                items.push(definition.clone());
-                start = definition.end;
-            }
-        }
-        items.extend(self.paragraphs(start..range.end));
-        items
-    }
-
-    /// Ranges of lines that each begin at the outermost indentation after an empty line. Lines that are indented further
-    /// belong to the item before them.
-    fn paragraphs(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let filled = |at: &usize| !self.lines[*at].trim().is_empty() && !is_closing(self.lines[*at]);
         let outermost = range.clone().filter(filled).map(|at| indent(self.lines[at])).min().unwrap_or(0);
+        let ends_item = |line: &str| line.trim().is_empty() || is_closing(line) && indent(line) <= outermost;
         let mut items: Vec<Range<usize>> = Vec::new();
         let mut start = range.start;
         for at in range.clone().skip(1) {
-            let is_start = filled(&at) && indent(self.lines[at]) <= outermost && self.lines[at - 1].trim().is_empty();
-            if is_start {
+            if filled(&at) && indent(self.lines[at]) <= outermost && ends_item(self.lines[at - 1]) {
                 items.push(start..at);
                 start = at;
             }
@@ -181,7 +155,7 @@ mod tests {
             function("write"),
             function("close")
         );
-        let found = chunks(&document(&text), "store.txt");
+        let found = chunks(&document(&text));
         let names: Vec<_> = found.iter().map(|chunk| chunk.trail.join(" > ")).collect();
         assert_eq!(
             names,
@@ -196,7 +170,7 @@ mod tests {
     fn python_functions_are_chunks_of_their_own() {
         let function =
             |name: &str| format!("def {name}(a):\n    \"\"\"{}\"\"\"\n    return a\n\n\n", "words ".repeat(90));
-        let found = chunks(&document(&format!("{}{}", function("first"), function("second"))), "a.txt");
+        let found = chunks(&document(&format!("{}{}", function("first"), function("second"))));
         assert_eq!(
             found.iter().map(|chunk| chunk.trail.join("/")).collect::<Vec<_>>(),
             ["def first(a)", "def second(a)"]
@@ -204,16 +178,15 @@ mod tests {
         assert_eq!(found[1].place.lines, Some((6, 8)));
     }
 
-    /// No empty line and no indentation says where a function begins.
-    #[cfg(feature = "grammars")]
     #[test]
-    fn a_grammar_finds_functions_that_nobody_set_apart() {
-        let function =
-            |name: &str| format!("// About {name}.\nint {name}(int a) {{\n{}return a; }}\n", "a = a + 1;\n".repeat(60));
-        let text = format!("#include <stdio.h>\n{}{}", function("first"), function("second"));
-        let found = chunks(&document(&text), "a.c");
+    fn functions_without_empty_lines_between_them_are_cut_at_their_brackets() {
+        let function = |name: &str| {
+            format!("// About {name}.\nint {name}(int a) {{\n{}  return a;\n}}\n", "  a = a + 1;\n".repeat(60))
+        };
+        let text = format!("#include <stdio.h>\n\n{}{}", function("first"), function("second"));
+        let found = chunks(&document(&text));
         let trails: Vec<_> = found.iter().map(|chunk| chunk.trail.join("/")).collect();
         assert_eq!(trails, ["", "int first(int a)", "int second(int a)"]);
-        assert_eq!(found[2].place.lines, Some((65, 127)));
+        assert_eq!(found[2].place.lines, Some((67, 130)));
     }
 }

@@ -8,7 +8,7 @@ fn shown(text: &str, name: &str) -> Vec<String> {
     let shown = |chunk: updraft_knowledge::Chunk| {
         format!("{} | {} | {}", chunk.place, chunk.trail.join(" > "), chunk.text.replace('\n', " "))
     };
-    chunks(&document, name).into_iter().map(shown).collect()
+    chunks(&document).into_iter().map(shown).collect()
 }
 
 #[test]
