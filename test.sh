@@ -347,7 +347,8 @@ check_packages() {
 # them afterwards takes half as long again. Programs and examples are built with the tests, because a build of one package alone
 # would choose other features of its dependencies and build those again.
 build_and_lint() {
-    export RUSTC_WORKSPACE_WRAPPER=clippy-driver
+    RUSTC_WORKSPACE_WRAPPER=$(command -v clippy-driver || printf '%s/bin/clippy-driver' "$(rustc --print sysroot)")
+    export RUSTC_WORKSPACE_WRAPPER
     export CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__" # as `cargo clippy -- -D warnings` says it to the driver
     cargo build --quiet --workspace --all-targets
 }
