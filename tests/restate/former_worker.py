@@ -3,7 +3,8 @@
 import json
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from loopback import LoopbackServer, QuietHandler
 
 SET_STATE = 0x0403
 
@@ -17,7 +18,7 @@ def frame(kind, message):
     return kind.to_bytes(2, "big") + bytes(2) + len(message).to_bytes(4, "big") + message
 
 
-class FormerWorker:
+class FormerWorker(LoopbackServer):
     """It offers the object of a worker's runs, and sets the state when it is asked to `attach`; but says nothing more."""
 
     def __init__(self, name, state):
@@ -28,9 +29,7 @@ class FormerWorker:
         manifest = json.dumps({"protocolMode": "REQUEST_RESPONSE", "minProtocolVersion": 5, "maxProtocolVersion": 5, "services": [service]})
         former, self.asked = self, threading.Event()
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Handler(QuietHandler):
             def do_GET(self):
                 self.answer("application/vnd.restate.endpointmanifest.v4+json", manifest.encode())
 
@@ -48,17 +47,7 @@ class FormerWorker:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Handler)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "api"))
+from chosen_parts import run_chosen  # noqa: E402
+from loopback import LoopbackServer, QuietHandler  # noqa: E402
 from node import free_ports, post  # noqa: E402
 from run import RULES, script  # noqa: E402
 from workers import Headless, SharedServer, environment, refused, says, signing_node, started  # noqa: E402
@@ -58,7 +57,7 @@ def make_shop(folder):
     return bare
 
 
-class GitServer:
+class GitServer(LoopbackServer):
     """Serves repositories by git's own HTTP backend, to those who have a password. `ann` may push, `bob` may only read."""
 
     def __init__(self, folder):
@@ -66,7 +65,7 @@ class GitServer:
         self.pushes, self.is_away = [], False
         server, pushes = self, self.pushes
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_GET(self):
                 if server.is_away:
                     self.send_response(503)
@@ -115,17 +114,8 @@ class GitServer:
                 self.end_headers()
                 self.wfile.write(rest)
 
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}/shop.git"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Handler)
+        self.url += "/shop.git"
 
 
 def log_in(home, name):
@@ -393,17 +383,5 @@ def check_labels(updraft, packages):
 PARTS = {"refused": check_refused, "branches": check_branches, "labels": check_labels}
 
 
-def main():
-    if len(sys.argv) not in (3, 4):
-        sys.exit(__doc__)
-    updraft, packages = str(Path(sys.argv[1]).resolve()), sys.argv[2]
-    began = time.monotonic()
-    with ThreadPoolExecutor() as threads:
-        chosen = {name: part for name, part in PARTS.items() if len(sys.argv) == 3 or sys.argv[3] == name}
-        for name, done in {name: threads.submit(part, updraft, packages) for name, part in chosen.items()}.items():
-            done.result()
-            print(f"{name}: ok (after {time.monotonic() - began:.1f} s)", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_chosen(PARTS, __doc__)

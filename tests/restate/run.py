@@ -18,6 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "api"))
+from chosen_parts import run_chosen  # noqa: E402
 from node import Node, free_ports, post  # noqa: E402
 from world import SECONDS, World  # noqa: E402
 
@@ -251,18 +252,5 @@ def check_one(updraft, packages):
         with_node(updraft, packages, folder, lambda worker: (check_end_to_end(worker), check_moves(worker)))
 
 
-def main():
-    if len(sys.argv) not in (3, 4):
-        sys.exit(__doc__)
-    updraft, packages = str(Path(sys.argv[1]).resolve()), sys.argv[2]
-    parts = {"one": check_one, "same": check_same}
-    began = time.monotonic()
-    with ThreadPoolExecutor() as threads:
-        chosen = {name: part for name, part in parts.items() if len(sys.argv) == 3 or sys.argv[3] == name}
-        for name, done in {name: threads.submit(part, updraft, packages) for name, part in chosen.items()}.items():
-            done.result()
-            print(f"{name}: ok (after {time.monotonic() - began:.1f} s)", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_chosen({"one": check_one, "same": check_same}, __doc__)

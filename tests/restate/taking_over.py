@@ -12,11 +12,11 @@ import shutil
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "api"))
+from chosen_parts import run_chosen  # noqa: E402
 from former_worker import FormerWorker  # noqa: E402
 from node import Node, free_ports, post  # noqa: E402
 from run import RULES, command, on, script  # noqa: E402
@@ -128,17 +128,5 @@ def check_bound(updraft, packages):
 PARTS = {"beside": check_beside, "bound": check_bound}
 
 
-def main():
-    if len(sys.argv) not in (3, 4):
-        sys.exit(__doc__)
-    updraft, packages = str(Path(sys.argv[1]).resolve()), sys.argv[2]
-    began = time.monotonic()
-    with ThreadPoolExecutor() as threads:
-        chosen = {name: part for name, part in PARTS.items() if len(sys.argv) == 3 or sys.argv[3] == name}
-        for name, done in {name: threads.submit(part, updraft, packages) for name, part in chosen.items()}.items():
-            done.result()
-            print(f"{name}: ok (after {time.monotonic() - began:.1f} s)", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_chosen(PARTS, __doc__)

@@ -17,12 +17,12 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "api"))
+from chosen_parts import run_chosen  # noqa: E402
+from loopback import LoopbackServer, QuietHandler  # noqa: E402
 from node import Node, free_ports, post  # noqa: E402
 from outside import Outside  # noqa: E402
 from run import RULES, script  # noqa: E402
@@ -52,15 +52,13 @@ def environment(home):
     return {"HOME": str(home), "UPDRAFT_HOME": str(home / "updraft"), "PATH": os.environ["PATH"]}
 
 
-class TokenProxy:
+class TokenProxy(LoopbackServer):
     """In front of an address of Restate: passes on only what has the token."""
 
     def __init__(self, target):
         proxy, self.passed, self.refused = self, 0, 0
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Handler(QuietHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 if self.headers.get("authorization") != "Bearer secret":
@@ -79,17 +77,7 @@ class TokenProxy:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Handler)
 
 
 def says(updraft, given, work, *arguments):
@@ -437,17 +425,5 @@ def check_limits(updraft, packages):
 PARTS = {"refused": check_refused, "headless": check_headless, "shared": check_shared, "limits": check_limits}
 
 
-def main():
-    if len(sys.argv) not in (3, 4):
-        sys.exit(__doc__)
-    updraft, packages = str(Path(sys.argv[1]).resolve()), sys.argv[2]
-    began = time.monotonic()
-    with ThreadPoolExecutor() as threads:
-        chosen = {name: part for name, part in PARTS.items() if len(sys.argv) == 3 or sys.argv[3] == name}
-        for name, done in {name: threads.submit(part, updraft, packages) for name, part in chosen.items()}.items():
-            done.result()
-            print(f"{name}: ok (after {time.monotonic() - began:.1f} s)", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_chosen(PARTS, __doc__)
