@@ -40,6 +40,7 @@ mod forks;
 mod gauges;
 mod ingestion;
 mod inspection;
+mod live_text;
 mod mail;
 mod model_cards;
 mod moments;
@@ -71,6 +72,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use updraft_tools::{Place, Workspace};
 
+pub use live_text::{LiveText, LiveTextKind};
 pub use updraft_engine::{
     AgentRecord, AgentTally, CallAudit, DifferenceKind, FileReview, ReplayDifference, ReviewedChange, ReviewedState,
 };
@@ -81,7 +83,7 @@ use broadcast::RunBroadcast;
 pub use control::CLIENT;
 pub use conversations::Conversations;
 pub use event_tail::{EventTail, TailItem};
-pub use feeds::{LiveText, LiveTextKind, RunFeed};
+pub use feeds::RunFeed;
 pub use figures::RunFigures;
 pub use forks::{ForkChoices, ForkOrder, RepeatOrder};
 use ingestion::IngestionState;

@@ -16,6 +16,7 @@ use updraft_engine::Delta;
 use updraft_journal::{ChangeWatcher, Journal};
 use updraft_run::{EffectAddress, Event, Record, RunId};
 
+use super::live_text::{LiveText, WrittenTexts, lock};
 use super::runs::LiveRuns;
 use crate::fault::Fault;
 use crate::history::RunHistory;
@@ -40,8 +41,6 @@ const PAST_BYTES: usize = 256 << 20;
 const MANY: u64 = 5_000;
 /// Most pieces of live text kept for a slow watcher.
 const PIECES: usize = 256;
-/// Most bytes of live text that a new watcher is told.
-const LIVE_TEXT: usize = 256 << 10;
 
 /// The feeds of a service. Cheap to clone.
 #[derive(Clone, Default)]
@@ -53,62 +52,6 @@ struct FeedMap {
     uses: u64,
     /// The answers that are being written in runs that have no feed.
     texts: BTreeMap<RunId, Arc<Mutex<WrittenTexts>>>,
-}
-
-/// The text of the answers that are being written, each from its beginning: whoever comes later can read along.
-#[derive(Default)]
-struct WrittenTexts(BTreeMap<EffectAddress, String>);
-
-impl WrittenTexts {
-    fn add(&mut self, at: &EffectAddress, delta: &Delta<'_>) {
-        match delta {
-            Delta::Text(text) => {
-                let whole = self.0.entry(at.clone()).or_default();
-                if whole.len() < LIVE_TEXT {
-                    whole.push_str(text);
-                }
-            }
-            Delta::Again(_) => drop(self.0.remove(at)),
-            _ => {}
-        }
-    }
-
-    /// Removes those that a record has.
-    fn forget(&mut self, record: &Record) {
-        for event in &record.events {
-            if let Event::Replied { id, .. } = event {
-                self.0.remove(id);
-            }
-        }
-    }
-}
-
-fn lock(texts: &Mutex<WrittenTexts>) -> MutexGuard<'_, WrittenTexts> {
-    texts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A piece of a model's answer while it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveText {
-    /// The question that the model answers.
-    pub address: EffectAddress,
-    /// The piece.
-    pub text: Arc<str>,
-    /// What it is.
-    pub kind: LiveTextKind,
-}
-
-/// What a piece of live text is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LiveTextKind {
-    /// More of the answer.
-    Text,
-    /// More of the reasoning.
-    Reasoning,
-    /// The whole answer so far: it replaces what was shown.
-    Whole,
-    /// A remark about the question, such as that it waits or that a call is being written.
-    Status,
 }
 
 /// A run that is watched.
@@ -349,12 +292,7 @@ impl RunFeed {
     /// The text of the answers that are being written, and what comes next.
     pub fn live(&self) -> (Vec<LiveText>, broadcast::Receiver<LiveText>) {
         let texts = lock(&self.texts);
-        let whole = |(at, text): (&EffectAddress, &String)| LiveText {
-            address: at.clone(),
-            text: text.as_str().into(),
-            kind: LiveTextKind::Whole,
-        };
-        (texts.0.iter().filter(|(_, text)| !text.is_empty()).map(whole).collect(), self.live.subscribe())
+        (texts.whole(), self.live.subscribe())
     }
 
     /// The text that a model has written so far to a question.
@@ -366,16 +304,10 @@ impl RunFeed {
         // Whoever asks for the texts gets them with what comes next, without a gap.
         let mut texts = lock(&self.texts);
         texts.add(at, delta);
-        let (text, kind) = match delta {
-            Delta::Text(text) => ((*text).into(), LiveTextKind::Text),
-            Delta::Reasoning(text) => ((*text).into(), LiveTextKind::Reasoning),
-            Delta::Call(name) => (format!("writes a call of {name}").into(), LiveTextKind::Status),
-            Delta::Waiting(why) => ((*why).into(), LiveTextKind::Status),
-            Delta::Again(_) => ("".into(), LiveTextKind::Whole),
-            _ => return,
-        };
-        // There may be no receiver.
-        let _ = self.live.send(LiveText { address: at.clone(), text, kind });
+        if let Some(piece) = LiveText::of(at, delta) {
+            // There may be no receiver.
+            let _ = self.live.send(piece);
+        }
     }
 
     /// Follows the run as long as somebody watches. Returns at once if another task follows it.
