@@ -89,6 +89,20 @@ impl From<updraft_workbench::Fault> for CliError {
     }
 }
 
+/// What the service is told of a fault of a command that it depends on.
+impl From<CliError> for updraft_workbench::Fault {
+    fn from(error: CliError) -> Self {
+        use updraft_workbench::Kind;
+        let kind = match error.code {
+            CliExitCode::Usage => Kind::Usage,
+            CliExitCode::Config => Kind::Config,
+            CliExitCode::NoSandbox => Kind::NoSandbox,
+            _ => Kind::Failed,
+        };
+        Self { kind, message: error.message, hints: error.hints }
+    }
+}
+
 impl From<updraft_journal::Error> for CliError {
     fn from(error: updraft_journal::Error) -> Self {
         updraft_workbench::Fault::from(error).into()

@@ -17,12 +17,12 @@ use updraft_restate::{RestateHome, RunProjector, RunStarter, StartFault, StartRe
 use updraft_run::{Event, Input, Run, RunId};
 use updraft_workbench::repositories::RepositoryMirror;
 use updraft_workbench::service::TailItem;
-use updraft_workbench::{Fault, Kind, RunCallbacks, UpdraftService};
+use updraft_workbench::{Fault, RunCallbacks, UpdraftService};
 
 use super::{LiveWorker, start_orders};
 use crate::args::ServedRunFlags;
 use crate::commands::service;
-use crate::fault::{CliError, CliExitCode};
+use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
 use crate::settings::TrustedWorkspaces;
 use crate::{journal, out, time_format};
@@ -341,16 +341,7 @@ impl RepositoryRuns {
         let stop = self.0.stop.child_token();
         let served = ServedRunFlags { workspace: Some(folder.clone()), ..self.0.served.clone() };
         let callbacks = RunCallbacks { stop: stop.clone(), ..self.0.callbacks.clone() };
-        let opened = Box::pin(service::open_idle_at(&self.0.folders, &folder, &served, callbacks)).await;
-        let service = opened.map_err(|error| {
-            let kind = match error.code {
-                CliExitCode::Usage => Kind::Usage,
-                CliExitCode::Config => Kind::Config,
-                CliExitCode::NoSandbox => Kind::NoSandbox,
-                _ => Kind::Failed,
-            };
-            Fault { kind, message: error.message, hints: error.hints }
-        })?;
+        let service = Box::pin(service::open_idle_at(&self.0.folders, &folder, &served, callbacks)).await?;
         Ok(OpenRun { service, stop })
     }
 
