@@ -58,7 +58,7 @@ use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post, put};
+use axum::routing::{any, delete, get, post, put};
 use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
 use updraft_workbench::folders::unguessable;
@@ -159,7 +159,8 @@ pub(crate) fn router(
         .method_not_allowed_fallback(problem::no_such_method)
         .layer(from_fn_with_state(Arc::clone(&state), check))
         .with_state(state);
-    Router::new().nest(document::PREFIX, routes)
+    // Other versions, or none in the address: programs get a problem, not a page.
+    Router::new().nest(document::PREFIX, routes).route("/api/{*rest}", any(problem::no_such_address))
 }
 
 /// Lets programs in that show a token with the role that the operation needs.

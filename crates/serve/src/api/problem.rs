@@ -146,7 +146,8 @@ impl IntoResponse for Problem {
 
 /// The answer to any other address.
 pub(super) async fn no_such_address() -> Problem {
-    Problem::missing("there is no such address in this API").hint("`/api/v1/openapi.json` describes all of them")
+    Problem::missing("there is no such address in this API")
+        .hint("all begin with `/api/v1/`; `/api/v1/openapi.json` describes them")
 }
 
 /// The answer to any other method.

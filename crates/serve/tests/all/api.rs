@@ -165,3 +165,15 @@ async fn what_is_wrong_is_said_as_problem_details() {
     }
     world.close().await;
 }
+
+#[tokio::test]
+async fn an_address_without_the_version_is_a_problem_and_not_a_page() {
+    let world = World::new(&json!([])).await;
+    for path in ["/api/runs", "/api/v2/runs", "/api/v1/nothing"] {
+        let answer = world.send("GET", path, &Program::of(&world).bearer(), "").await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{path}");
+        assert!(answer.body.contains("/api/v1/openapi.json"), "{path}: {}", answer.body);
+    }
+    world.close().await;
+}
