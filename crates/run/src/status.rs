@@ -75,11 +75,11 @@ impl Status {
         match self {
             Status::Unproved => "done, unproved",
             Status::NotDone => "not done",
+            Status::Exhausted => "limit reached",
             Status::New
             | Status::Running
             | Status::Waiting
             | Status::Paused
-            | Status::Exhausted
             | Status::Cancelling
             | Status::Cancelled
             | Status::Failed

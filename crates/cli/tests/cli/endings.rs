@@ -24,7 +24,7 @@ fn a_step_out_of_turns_is_not_done_and_goes_on_with_more() {
     let ran = ran.says("step `thinker` is not done: it has used all its 2 turns").says(&command);
     assert!(!ran.err.contains("done in") && !ran.err.contains('✓'), "{}", ran.err);
     let shown = world.updraft(&["show", &id]).code(0).out;
-    for part in ["exhausted", "not done", "it has used all its 2 turns", &command, "so far, unfinished\nhalf way"] {
+    for part in ["limit reached", "not done", "it has used all its 2 turns", &command, "so far, unfinished\nhalf way"] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     world.updraft(&["resume", &id]).code(4).says(&command);
