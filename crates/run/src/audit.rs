@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::state::{Funds, Run, RunPhase};
+use crate::open_effect::Funds;
+use crate::state::{Run, RunPhase};
 use crate::step::{Step, StepState};
 
 impl Run {

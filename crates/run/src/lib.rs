@@ -27,7 +27,7 @@
 //! |---|---|
 //! | which events and inputs there are | `event.rs`, `input.rs` |
 //! | how decisions are made | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
-//! | the state, and how events change it | `state.rs`, `step.rs`, `apply.rs` |
+//! | the state, and how events change it | `state.rs`, `step.rs`, `open_effect.rs`, `apply.rs` |
 //! | requirements and their proof | `requirement.rs`, `proof.rs`, `decide/prove.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
 //! | reading models' text | `answer_calls.rs`, `extract.rs`, `citation.rs`, and the crate updraft-lenient |
@@ -61,6 +61,7 @@ mod input;
 mod inquiry;
 mod message;
 mod nesting_limit;
+mod open_effect;
 mod origins;
 mod permission;
 mod plan_status;
@@ -106,6 +107,7 @@ pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};
 pub use inquiry::FormField;
 pub use message::{FinishReason, Message, ModelAnswer, Picture, Price, TokenUsage, ToolCall, ToolResult, ToolSpec};
 pub use nesting_limit::{DEEPEST, is_too_deep};
+pub use open_effect::{Funds, InnerCall, OpenEffect};
 pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permission::{ApprovalRequest, Permission};
 pub use proof::{CallEnd, CallFact, Evidence, FileFact, Proof, ProofFinding, ProofState};
@@ -118,7 +120,7 @@ pub use requirement::{Check, Requirement};
 pub use rights::{NarrowedRights, Rights, RightsLayer};
 pub use role::AgentRole;
 pub use rules::{Rule, Rules};
-pub use state::{Funds, InnerCall, OpenEffect, Run, RunPhase, Variable};
+pub use state::{Run, RunPhase, Variable};
 pub use status::Status;
 pub use step::{
     CallSlot, CompactedFacts, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening,

@@ -11,9 +11,10 @@ use crate::goal::{ApprovalMode, Ceiling, RunMode};
 use crate::guard::{GuardVerdict, is_before_work};
 use crate::id::{EffectAddress, EffectKind, StepId};
 use crate::message::{ModelAnswer, ToolCall};
+use crate::open_effect::{Funds, InnerCall, OpenEffect};
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
-use crate::state::{Funds, InnerCall, OpenEffect, Run, RunPhase};
+use crate::state::{Run, RunPhase};
 use crate::step::{CallSlot, ConversationEntry, Step, StepRole, StepState, ToolCallOutcome, VisitOpening};
 
 impl Run {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::event::{Judgement, Note};
 use crate::id::{EffectAddress, StepId};
+use crate::open_effect::{Funds, OpenEffect};
 use crate::reply::{Failure, FailureKind};
-use crate::state::{Funds, OpenEffect, Run};
+use crate::state::Run;
 use crate::step::{ConversationEntry, PriorVisit, Step, StepState};
 
 impl Run {

@@ -6,9 +6,10 @@ use crate::event::Event;
 use crate::id::EffectAddress;
 use crate::input::{RecoveryFinding, RecoveryOutcome};
 use crate::message::ToolCall;
+use crate::open_effect::{InnerCall, OpenEffect};
 use crate::permission::{ApprovalRequest, Permission};
 use crate::reply::{Failure, FailureKind, Reply};
-use crate::state::{InnerCall, OpenEffect, Run, RunPhase};
+use crate::state::{Run, RunPhase};
 use crate::step::Step;
 
 use super::calls::missing_agent;

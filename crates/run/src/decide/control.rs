@@ -7,10 +7,11 @@ use crate::event::{Event, Judgement};
 use crate::goal::{ApprovalMode, Budget, BudgetLimit, ChosenModel, RunSettings};
 use crate::id::{EffectAddress, EffectKind, Millis, RunId, StepId};
 use crate::input::{ForkChange, RecoveryFinding, RecoveryOutcome};
+use crate::open_effect::OpenEffect;
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::rules::{Rule, Rules};
-use crate::state::{OpenEffect, Run, RunPhase};
+use crate::state::{Run, RunPhase};
 use crate::step::StepRole;
 
 use super::calls_from_code::{called_so_far, may_all_repeat};

@@ -4,8 +4,9 @@ use crate::event::Event;
 use crate::expected_cost::plus;
 use crate::goal::{BudgetLimit, Ceiling};
 use crate::id::EffectAddress;
+use crate::open_effect::{Funds, OpenEffect};
 use crate::reply::{Failure, FailureKind, Reply};
-use crate::state::{Funds, OpenEffect, Run};
+use crate::state::Run;
 
 impl Run {
     /// Decides whether a model call may be made for at most this much.

@@ -8,8 +8,9 @@ use crate::effect::{Effect, Inquiry, PreparedCall};
 use crate::event::Event;
 use crate::id::EffectAddress;
 use crate::message::ToolCall;
+use crate::open_effect::{InnerCall, OpenEffect};
 use crate::reply::Reply;
-use crate::state::{InnerCall, OpenEffect, Run};
+use crate::state::Run;
 
 /// How many questions may be asked during one call, over all its attempts.
 const MOST: usize = 50;
