@@ -7,6 +7,7 @@ mod changing_tools;
 mod copies;
 mod log;
 mod marks;
+mod next_actions;
 mod next_inputs;
 mod parts;
 mod values_for_others;
@@ -18,12 +19,13 @@ pub(crate) use begin::context_blob;
 pub(crate) use calls_from_code::CallRequest;
 pub(crate) use log::log;
 pub(crate) use marks::KnownMarks;
+pub(crate) use next_actions::NextActions;
 pub(crate) use parts::{MailSender, OpenedRun, QueuedInput};
 
 use std::sync::Arc;
 
 use updraft_journal::{Batch, Status};
-use updraft_run::{BudgetLimit, EffectAddress, Event, Input, Record, Reply, Run, RunId, RunPhase};
+use updraft_run::{BudgetLimit, Input, Record, Reply, Run, RunId, RunPhase, Timestamp};
 
 use self::parts::{Briefing, CodeCalls, Inbox, Position, Unwritten, Work};
 use crate::Error;
@@ -31,7 +33,7 @@ use crate::agent_record;
 use crate::clock::RunClock;
 use crate::effects::RunningEffects;
 use crate::engine::EngineInner;
-use crate::home::{HomeAttachment, decide_input};
+use crate::home::HomeAttachment;
 
 /// One run being driven. `drive/parts.rs` describes its parts.
 pub(crate) struct RunDriver {
@@ -102,24 +104,24 @@ impl RunDriver {
         let arrived = self.news_of_marks()?.into_iter().chain(arrived).collect();
         let (mut records, handled) = self.decide(arrived).await?;
         self.read_ahead(&mut records);
-        let mut begin = NextActions::after(&records);
-        begin.everything |= everything;
+        let mut next = NextActions::after(&records);
+        next.everything |= everything;
         if self.is_elsewhere() {
             // Its home hands over what may begin.
-            (begin.effects, begin.everything) = (Vec::new(), false);
+            (next.effects, next.everything) = (Vec::new(), false);
         }
         self.work.effects.allow_waiting(*self.run.phase() == RunPhase::Running);
         if matches!(self.run.phase(), RunPhase::Exhausted(BudgetLimit::Time)) {
             // Effects that do not end soon are left to the process that resumes the run with more time.
             self.work.deadline.get_or_insert_with(|| tokio::time::Instant::now() + next_inputs::GRACE);
         }
-        if begin.reload {
+        if next.reload {
             self.briefing.kit = self.engine.kit_of(&self.id, &self.run)?;
         }
         if !records.is_empty() || !handled.is_empty() || !self.code.noted.is_empty() {
             self.append(records, handled).await?;
         }
-        self.begin(begin).await
+        self.begin(next).await
     }
 
     /// Decides about each input in turn: here in memory, or at the run's home.
@@ -137,9 +139,9 @@ impl RunDriver {
                 continue;
             }
             handled.extend(mail.row);
-            let (record, is_kept) = decide_input(&mut self.run, mail.input, self.clock.now());
-            if let Some(heard) = mail.reply_to {
-                self.remember(heard, &record);
+            let (record, is_kept) = advance_and_filter(&mut self.run, mail.input, self.clock.now());
+            if let Some(reply_to) = mail.reply_to {
+                self.remember(reply_to, &record);
             }
             if is_kept {
                 records.push(record);
@@ -176,21 +178,21 @@ impl RunDriver {
             }
             first += record.events.len() as u64;
         }
-        for heard in self.code.noted.drain(..) {
-            let _ = heard.send(Reply::Said(String::new()));
+        for reply_to in self.code.noted.drain(..) {
+            let _ = reply_to.send(Reply::Said(String::new()));
         }
-        for (heard, reply) in news {
+        for (reply_to, reply) in news {
             // If the code no longer waits, nothing is lost: its call is in the journal.
-            let _ = heard.send(reply);
+            let _ = reply_to.send(reply);
         }
         Ok(())
     }
 
     /// Stops driving: writes the inputs that were waiting for the next append, and releases the lease.
     async fn stop_driving(mut self) -> Result<DriveResult, Error> {
-        let riding = std::mem::take(&mut self.unwritten.deferred_inputs);
-        if !riding.is_empty() || !self.unwritten.blobs.is_empty() {
-            let (records, handled) = self.decide(riding).await?;
+        let deferred = std::mem::take(&mut self.unwritten.deferred_inputs);
+        if !deferred.is_empty() || !self.unwritten.blobs.is_empty() {
+            let (records, handled) = self.decide(deferred).await?;
             self.append(records, handled).await?;
         }
         let was_stopped = !self.run.is_over() && self.engine.stop.is_cancelled();
@@ -210,75 +212,13 @@ impl RunDriver {
     }
 }
 
-/// What to begin or stop after a batch of records.
-#[derive(Debug, Default)]
-pub(crate) struct NextActions {
-    /// Effects that became possible.
-    pub(crate) effects: Vec<EffectAddress>,
-    /// Check everything that is open.
-    pub(crate) everything: bool,
-    /// Some effects may no longer be wanted.
-    pub(crate) stop: bool,
-    /// Agents, prompts or tools were loaded again.
-    pub(crate) reload: bool,
-}
-
-impl NextActions {
-    pub(crate) fn after(records: &[Record]) -> Self {
-        let mut begin = Self::default();
-        for (record, event) in records.iter().flat_map(|record| record.events.iter().map(move |event| (record, event)))
-        {
-            match event {
-                Event::Wanted { id, .. } | Event::Reserved { id, .. } | Event::Interrupted { id, .. } => {
-                    begin.effects.push(id.clone());
-                }
-                Event::Resumed { .. } | Event::Forked { .. } => begin.everything = true,
-                Event::Reloaded { .. } => begin.reload = true,
-                // It was closed together with the code that called it.
-                Event::Replied { id, .. } if id.inner.is_some() && !is_reply_to(&record.input, id) => begin.stop = true,
-                Event::Cancelled { .. }
-                | Event::StepCancelled { .. }
-                | Event::StepFailed { .. }
-                | Event::Judged { .. }
-                | Event::Finished { .. } => begin.stop = true,
-                Event::Started(_)
-                | Event::Told { .. }
-                | Event::Profiled { .. }
-                | Event::Planned { .. }
-                | Event::Required { .. }
-                | Event::Held { .. }
-                | Event::Begun { .. }
-                | Event::Noted { .. }
-                | Event::Replied { .. }
-                | Event::Wished { .. }
-                | Event::Awaited { .. }
-                | Event::Rejected { .. }
-                | Event::Advised { .. }
-                | Event::Wrote { .. }
-                | Event::Cited { .. }
-                | Event::Proved { .. }
-                | Event::StepDone { .. }
-                | Event::Halted { .. }
-                | Event::StepSkipped { .. }
-                | Event::Compacted { .. }
-                | Event::Paused
-                | Event::Marked { .. }
-                | Event::Confined { .. }
-                | Event::Tightened { .. }
-                | Event::Imported
-                | Event::Adopted { .. }
-                | Event::Named { .. }
-                | Event::Exhausted { .. } => {}
-            }
-        }
-        // After a crash, effects that were wanted and never begun must be found among all open ones.
-        begin.everything |= records.iter().any(|record| matches!(record.input, Input::Recovered { .. }));
-        begin
-    }
-}
-
-fn is_reply_to(input: &Input, id: &EffectAddress) -> bool {
-    matches!(input, Input::Replied { id: own, .. } if own == id)
+/// Advances a run by one input, and says whether the record is kept. One without consequences is not, unless it ends a
+/// downtime, because downtime is not working time.
+pub fn advance_and_filter(run: &mut Run, input: Input, now: Timestamp) -> (Record, bool) {
+    let ends_downtime = matches!(input, Input::Recovered { .. }) && !run.is_at_rest();
+    let record = run.advance(input, now);
+    let is_kept = ends_downtime || !record.events.is_empty();
+    (record, is_kept)
 }
 
 pub(crate) fn status_of(run: &Run) -> Status {

@@ -94,15 +94,6 @@ pub struct HomeDecision {
     pub decided: Vec<(Record, bool)>,
 }
 
-/// Decides about one input, and whether its record is kept. One without consequences is not, unless it ends a downtime,
-/// because downtime is not working time.
-pub fn decide_input(run: &mut Run, input: Input, now: Timestamp) -> (Record, bool) {
-    let ends_downtime = matches!(input, Input::Recovered { .. }) && !run.is_at_rest();
-    let record = run.advance(input, now);
-    let is_kept = ends_downtime || !record.events.is_empty();
-    (record, is_kept)
-}
-
 /// The effects that may begin after these records, each with its attempt; `run` is the run after them.
 pub fn effects_to_begin(run: &Run, records: &[Record]) -> Vec<(EffectAddress, u32)> {
     let next = NextActions::after(records);

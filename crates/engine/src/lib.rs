@@ -79,16 +79,14 @@ pub use changed_files::{ChangedFile, changed_files};
 pub use context::{SkillEntry, WorkspaceContext};
 pub use context_parts::{ContextPart, context_of};
 pub use diff::{RunDiff, StepDiff, diff};
-pub use drive::{DriveResult, home_of};
+pub use drive::{DriveResult, advance_and_filter, home_of};
 pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
 pub use finished_steps::{FinishedRun, FinishedStep, ResultState, WebResults};
 pub use front_matter::read_yaml;
 pub use guardrail_file::{GuardrailFile, ReadGuardrail};
 pub use history::PastStep;
-pub use home::{
-    HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome, decide_input, effects_to_begin, open_effects,
-};
+pub use home::{HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome, effects_to_begin, open_effects};
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};
 pub use perform::{CallEnvironment, EffectFuture, EffectPerformer, RealPerformer};

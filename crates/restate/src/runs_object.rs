@@ -11,7 +11,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use updraft_engine::{decide_input, effects_to_begin, open_effects};
+use updraft_engine::{advance_and_filter, effects_to_begin, open_effects};
 use updraft_run::{Input, Record, Run};
 
 use crate::invocation::{Command, Invocation};
@@ -138,7 +138,7 @@ fn decide(inputs: Vec<Record>, folded: FoldedRun, is_news: bool) -> Result<(LogE
     let FoldedRun { mut head, mut run } = folded;
     let (before, mut decided, mut kept) = (head.records, Vec::new(), Vec::new());
     for Record { at, input, .. } in inputs {
-        let (record, is_kept) = decide_input(&mut run, input, at);
+        let (record, is_kept) = advance_and_filter(&mut run, input, at);
         let sent = SentRecord::of(&record).map_err(|error| HandlerFault::Refused(422, error.to_string()))?;
         if is_kept {
             head.digest = sent.chained(&head.digest);

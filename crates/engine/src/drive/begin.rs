@@ -25,15 +25,15 @@ type ResumedConversation = (Box<Conversation>, Option<updraft_run::ContentHash>)
 
 impl RunDriver {
     /// Begins effects that became possible, and stops those that are no longer wanted.
-    pub(super) async fn begin(&mut self, begin: NextActions) -> Result<(), Error> {
-        if begin.stop {
+    pub(super) async fn begin(&mut self, next: NextActions) -> Result<(), Error> {
+        if next.stop {
             self.stop_unwanted();
         }
         if self.engine.stop.is_cancelled() {
             return Ok(());
         }
         let candidates: Vec<EffectAddress> =
-            if begin.everything { self.run.open().keys().cloned().collect() } else { begin.effects };
+            if next.everything { self.run.open().keys().cloned().collect() } else { next.effects };
         if !candidates.is_empty()
             && let Some(news) = self.news_of_marks()?
         {
@@ -43,7 +43,7 @@ impl RunDriver {
             }
         }
         self.take_tools(&candidates).await?;
-        let mut careful = Vec::new();
+        let mut write_ahead = Vec::new();
         for id in candidates {
             let may_begin = self.run.phase_allows(&id) && !self.work.effects.has(&id);
             let Some(open) = self.run.open().get(&id).filter(|_| may_begin) else { continue };
@@ -56,13 +56,13 @@ impl RunDriver {
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
                 Effect::Ask if self.run.may_begin(&id) => {
                     if self.has_its_copy(&id).await {
-                        careful.extend(self.ask(&id)?);
+                        write_ahead.extend(self.ask(&id)?);
                     }
                 }
-                Effect::Call if self.run.is_paid(&id) => careful.extend(self.ask_other_model(&id)),
+                Effect::Call if self.run.is_paid(&id) => write_ahead.extend(self.ask_other_model(&id)),
                 Effect::Call => match self.run.call_at(&id) {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
-                    Some(call) => careful.push(WriteAheadEffect::Call(id, call)),
+                    Some(call) => write_ahead.push(WriteAheadEffect::Call(id, call)),
                     None => {
                         let why = "this version no longer recognises the call in the model's text; call it again";
                         let reply = Reply::Failed(Failure::new(FailureKind::Validation, why));
@@ -75,7 +75,7 @@ impl RunDriver {
                 Effect::Ask | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => {}
             }
         }
-        self.begin_recorded(careful).await
+        self.begin_recorded(write_ahead).await
     }
 
     /// Looks at the calls that the run makes itself, and passes them to the run as an answer.
@@ -154,18 +154,18 @@ impl RunDriver {
                 return Ok(None);
             }
         };
-        let way = self.ask_options(id);
+        let options = self.ask_options(id);
         let facts = EffectFacts {
             prompt: Some(conversation.hash()),
             context,
             documents: conversation.documents && id.kind == EffectKind::Ask && id.turn == 0,
-            ceiling: self.unreserved(id, || model.ceiling(&conversation.parts(way).0)),
+            ceiling: self.unreserved(id, || model.ceiling(&conversation.parts(options).0)),
             ..EffectFacts::default()
         };
         let limit = self.engine.performer.silence_limit();
         let renewal = self.renewal_of(self.run.model_of(&id.step));
         let model = RenewableModel { model, renewal };
-        let asking = ModelCallSetup { model, conversation, options: way, hear: self.listener(id), limit };
+        let asking = ModelCallSetup { model, conversation, options, hear: self.listener(id), limit };
         Ok(self.begin_model_call(id, facts, ModelQuestion::Own(Box::new(asking))))
     }
 
@@ -202,10 +202,10 @@ impl RunDriver {
     /// Reports to the run the most a model call can use.
     fn estimate(&mut self, id: &EffectAddress) -> Result<(), Error> {
         let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
-        let way = self.ask_options(id);
+        let options = self.ask_options(id);
         let input = match self.engine.performer.model(self.run.model_of(&id.step)) {
             Ok(model) => {
-                let ceiling = model.ceiling(&conversation.parts(way).0);
+                let ceiling = model.ceiling(&conversation.parts(options).0);
                 Input::Estimated { id: id.clone(), ceiling }
             }
             Err(error) => Input::Replied {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use updraft_engine::{
     EffectFuture, EngineOptions, Error, HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunCopy, RunHome,
-    RunWatcher, decide_input, effects_to_begin, open_effects, replay,
+    RunWatcher, advance_and_filter, effects_to_begin, open_effects, replay,
 };
 use updraft_journal::Blob;
 use updraft_models::{Delta, ScriptedModel};
@@ -41,7 +41,7 @@ impl KeptRun {
     fn decide(&mut self, inputs: Vec<(Timestamp, Input)>) -> HomeDecision {
         let before = self.records.len();
         let decided: Vec<(Record, bool)> =
-            inputs.into_iter().map(|(at, input)| decide_input(&mut self.run, input, at)).collect();
+            inputs.into_iter().map(|(at, input)| advance_and_filter(&mut self.run, input, at)).collect();
         self.records.extend(decided.iter().filter(|(_, is_kept)| *is_kept).map(|(record, _)| record.clone()));
         self.hand_over(effects_to_begin(&self.run, &self.records[before..]));
         HomeDecision { before: before as u64, decided }
