@@ -134,6 +134,8 @@ impl Run {
                 self.settings = settings.clone();
                 self.remembered.clear();
                 self.agreed.clear();
+                // The guardrails of this machine have not seen the goal.
+                self.input_guard = None;
                 self.is_imported = false;
             }
             Event::Cancelled { by } => self.cancelled(by),

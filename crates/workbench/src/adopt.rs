@@ -4,20 +4,18 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use updraft_journal::Journal;
-use updraft_run::{Event, Input, Run, RunId, RunSettings as Rules};
+use updraft_run::{Event, Input, Run, RunId, RunMode, RunSettings as Rules};
 
 use crate::fault::Fault;
 use crate::resume::{ResumeOutcome, open};
 use crate::servers::WantedTools;
-use crate::settings::RememberedRules;
 use crate::workbench::Workbench;
-use crate::{confinement, tools};
 
 impl Workbench {
     /// Adopts a run in this folder with the model and the settings of this machine, then sends it `then`. The caller
     /// has already asked the user.
     pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
-        let model = self.model().await?.spec.clone();
+        let chosen = self.model().await?;
         let level = self.level().await?;
         let kit = self.equipment(WantedTools::All).await?;
         let mut handle = match open(&kit.engine, id).await? {
@@ -25,22 +23,21 @@ impl Workbench {
             elsewhere @ ResumeOutcome::Elsewhere { .. } => return Ok(elsewhere),
         };
         self.tell_unused(id, handle.run())?;
-        let mut rules = Rules {
-            model,
-            same_model: true,
-            workspace: self.folder.display().to_string(),
-            workspace_trusted: self.settings.is_still_trusted(&self.folders, &self.folder),
-            context: handle.run().settings().context,
-            sandbox: level,
-            grants: Some(confinement::grants(&self.settings, &self.flags.confine)),
-            query_turns: self.own_turns(handle.run().goal()),
-            strange_tools: kit.dispatcher.registry().strange(),
-            copies: tools::copies_of(&self.folders, id),
-            models: self.access.profiles.clone(),
-            ..self.settings.effective.rules()
+        let run = handle.run();
+        // The planner uses this model, too, whatever its file says.
+        let window = match run.goal().mode {
+            RunMode::Plan | RunMode::Swarm => chosen.model.window().await,
+            RunMode::Agent(_) | RunMode::Given => None,
         };
-        RememberedRules::renew(&mut rules.rules, &self.folders, &self.folder);
-        tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
+        let rules = Rules {
+            same_model: true,
+            window,
+            context: run.settings().context,
+            // The person who started it wanted to see the plan.
+            plan_first: run.settings().plan_first,
+            models: self.model_names(None).await?,
+            ..self.rules(id, run.goal(), &chosen.spec, level, kit)
+        };
         handle.send(Input::Adopt { settings: Arc::new(rules) });
         for input in then {
             handle.send(input);

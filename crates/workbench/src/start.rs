@@ -62,9 +62,8 @@ impl Workbench {
         let mut models_named = self.model_names(new.plan.as_ref()).await?;
         models_named.extend(self.models_for_steps(&new));
         let window = self.planner_window(&agents, &new).await;
-        let settings = self.rules(&goal, &chosen.spec, level, kit);
-        let copies = tools::copies_of(&self.folders, &id);
-        let settings = Rules { models: models_named, window, plan_first: new.plan_first, copies, ..settings };
+        let settings = self.rules(&id, &goal, &chosen.spec, level, kit);
+        let settings = Rules { models: models_named, window, plan_first: new.plan_first, ..settings };
         let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
         let background = Background { earlier, ..self.background(&new.goal, &agents) };
         let run = NewRun {
@@ -150,8 +149,8 @@ impl Workbench {
         if faults.is_empty() { Ok(()) } else { Err(updraft_engine::Error::Plan(faults).into()) }
     }
 
-    /// The settings that a run begins with.
-    fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &RunEquipment) -> Rules {
+    /// The settings of this machine for a run that begins here or is adopted. What depends on its plan is not among them.
+    pub(crate) fn rules(&self, id: &RunId, goal: &Goal, model: &str, level: Level, kit: &RunEquipment) -> Rules {
         let mut rules = self.settings.effective.rules();
         // A workbench that stays open was opened before some of them were given or forgotten.
         RememberedRules::renew(&mut rules.rules, &self.folders, &self.folder);
@@ -163,6 +162,7 @@ impl Workbench {
         rules.grants = Some(confinement::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();
         rules.guards = guardrails::points(kit.dispatcher.registry().guardrails());
+        rules.copies = tools::copies_of(&self.folders, id);
         rules.query_turns = self.own_turns(goal);
         rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
@@ -171,7 +171,7 @@ impl Workbench {
 
     /// How many turns an agent that works alone has. A run that was started through MCP has its own limit, because a
     /// client waits for it.
-    pub(crate) fn own_turns(&self, goal: &Goal) -> u32 {
+    fn own_turns(&self, goal: &Goal) -> u32 {
         let meant = &self.settings.effective;
         let is_from_terminal = matches!(goal.mode, RunMode::Agent(_)) && goal.door != ENTRY_POINT;
         if is_from_terminal { meant.agent_turns.value } else { meant.query_turns.value }

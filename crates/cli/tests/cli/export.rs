@@ -146,3 +146,15 @@ fn an_imported_run_goes_on_only_where_and_how_its_user_says() {
     here.updraft(&["fork", "last", "--at", "1"]).code(2).says("where it was adopted");
     here.updraft(&["resume", "last", "--workspace", ".", "--yes"]).code(2).says("already");
 }
+
+#[test]
+fn an_imported_run_that_goes_on_has_the_guardrails_of_this_machine() {
+    let (_elsewhere, exported) = from_elsewhere();
+    let here = World::new();
+    here.config("guardrails/short.md", "---\nwhen: output\naction: stop\ncheck: length\nmost: 3\n---\n");
+    let model = here.script("mine.json", &json!({"rules": [], "default": {"text": "went on"}}));
+    here.config("config.toml", &format!("model = {model:?}\n"));
+    here.fed(&["import", "-"], exported.as_bytes()).code(0);
+    let resumed = here.updraft(&["resume", "last", "--workspace", ".", "--mode", "workspace"]).code(1);
+    resumed.says("the guardrail `short`: it has 7 characters; at most 3 are allowed");
+}

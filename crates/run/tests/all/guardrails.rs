@@ -111,3 +111,18 @@ fn another_goal_is_checked_again() {
     world.work();
     assert_eq!(world.open(), ["b/0/0/guard.0"]);
 }
+
+#[test]
+fn whoever_takes_a_run_over_has_its_goal_and_answers_checked_by_guardrails_of_their_own() {
+    let start = guarded(given(&["a"]), true, false);
+    let mut world = World::of(start.clone()).says("a", [says("A")]);
+    world.reply(&at("a/0/0/guard.0"), gives("passed where it came from"));
+    world.feed(Input::Import);
+    let settings = Arc::clone(&guarded(start, true, true).settings);
+    world.feed(Input::Adopt { settings });
+    world.feed(Input::Resume { budget: None, approvals: None });
+    assert_eq!(world.open(), ["a/1/0/guard.0"], "the goal is checked again");
+    world.reply(&at("a/1/0/guard.0"), gives("passed"));
+    world.work();
+    assert_eq!(world.open(), ["a/1/0/guard.0"], "the answer is checked");
+}

@@ -13,8 +13,9 @@ use crate::flags::Flags;
 use crate::import::{ImportFile, ImportOrder, ImportReport};
 use crate::permissions::{self, PermissionList};
 use crate::removal::PruneOrder;
-use crate::resume::ResumeOutcome;
+use crate::resume::{ResumeOutcome, StoredRun};
 use crate::time_format;
+use crate::workbench::Workbench;
 
 impl LiveRuns {
     /// Brings in a run from a file, as one of this workspace.
@@ -44,8 +45,17 @@ impl LiveRuns {
         }
         let budget = Some(self.settings().effective.budget());
         let resume = Input::Resume { budget, approvals: None };
-        match Box::pin(self.bench().adopt(&id, vec![resume])).await? {
-            ResumeOutcome::Here(handle) => self.drive_on(*handle, None),
+        let shared = self.bench();
+        // Nothing may be changed before its plan is approved, so its tools are held to reading.
+        let own = if loaded.awaits_first_approval() {
+            let stored = StoredRun { run: &loaded, journal: self.journal(), folder: shared.folder.clone() };
+            let (flags, attendance) = (shared.flags.clone(), shared.attendance.clone());
+            Some(Workbench::open_for(&stored, &shared.folders, flags, attendance)?)
+        } else {
+            None
+        };
+        match Box::pin(own.as_ref().unwrap_or(shared).adopt(&id, vec![resume])).await? {
+            ResumeOutcome::Here(handle) => self.drive_on(*handle, own),
             ResumeOutcome::Elsewhere { pid } => {
                 return Err(Fault::usage(format!("run {id} is being run by process {pid}")));
             }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Journal, parse_export};
-use updraft_run::{ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, Status, Timestamp};
+use updraft_run::{ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, RunSettings, Status, Timestamp};
 use updraft_sandbox::Network;
 use updraft_workbench::service::{RunListQuery, RunRequest};
 use updraft_workbench::settings::TrustedWorkspaces;
@@ -140,6 +140,28 @@ async fn an_agent_asked_through_mcp_has_the_turns_of_a_query_and_others_those_of
     let Ok(ResumeOutcome::Here(handle)) = bench.adopt(&copy, Vec::new()).await else { panic!("nobody else has it") };
     Box::pin(handle.drive()).await.unwrap();
     assert_eq!((stored(journal, &copy).is_imported(), turns(&copy)), (false, 4));
+}
+
+#[tokio::test]
+async fn a_run_that_is_taken_over_gets_the_same_settings_as_one_that_begins_here() {
+    let room = Room::new();
+    room.config("guardrails/short.md", b"---\nwhen: output\naction: stop\ncheck: length\nmost: 3\n---\n");
+    let budget = Budget { turns: Some(7), ..Budget::default() };
+    let bench = room.open(Flags { budget, ..flags() });
+    let journal = bench.journal().unwrap();
+    let goal = Goal { text: "What is here?".into(), mode: RunMode::Plan, ..Goal::default() };
+    let begun = journal::new_id().unwrap();
+    let new = NewGoal { goal, plan_first: true, ..NewGoal::default() };
+    Box::pin(bench.start(begun.clone(), new).await.unwrap().drive()).await.unwrap();
+    let copy = imported(journal, &begun).await;
+    let Ok(ResumeOutcome::Here(handle)) = bench.adopt(&copy, Vec::new()).await else { panic!("nobody else has it") };
+    Box::pin(handle.drive()).await.unwrap();
+    let (begun, copy) = (stored(journal, &begun), stored(journal, &copy));
+    assert!(begun.settings().guards.output && begun.settings().plan_first);
+    // Only the candidates' folder is its own, and agents' models are those of this machine.
+    let copies = copy.settings().copies.clone();
+    let same = RunSettings { same_model: true, copies, ..(**begun.settings()).clone() };
+    assert_eq!(**copy.settings(), same);
 }
 
 #[tokio::test]
