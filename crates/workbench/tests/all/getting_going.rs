@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Journal, parse_export};
-use updraft_run::{ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, RunSettings, Status, Timestamp};
+use updraft_run::{
+    ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, RunSettings, Status, Timestamp,
+};
 use updraft_sandbox::Network;
 use updraft_workbench::service::{RunListQuery, RunRequest};
 use updraft_workbench::settings::TrustedWorkspaces;
