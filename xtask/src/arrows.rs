@@ -33,16 +33,8 @@ const ALLOWED: [(&str, &[&str]); 19] = [
 const TOOLS: &[&str] =
     &["updraft-run", "updraft-reader", "updraft-workspace", "updraft-sandbox", "updraft-knowledge", "updraft-browser"];
 
-const ENGINE: &[&str] = &[
-    "updraft-run",
-    "updraft-lenient",
-    "updraft-models",
-    "updraft-tools",
-    "updraft-journal",
-    "updraft-knowledge",
-    "updraft-sandbox",
-    "updraft-workspace",
-];
+const ENGINE: &[&str] =
+    &["updraft-run", "updraft-lenient", "updraft-models", "updraft-tools", "updraft-journal", "updraft-workspace"];
 
 const WORKBENCH: &[&str] = &[
     "updraft-run",

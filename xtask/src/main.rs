@@ -11,6 +11,7 @@ mod measure;
 mod names;
 mod package;
 mod prices;
+mod reading_order;
 mod reference;
 mod site;
 mod sizes;
@@ -29,6 +30,7 @@ usage: cargo xtask COMMAND
   arrows    no crate depends on one it must not know
   sizes     files and functions stay readable, every file says what it is for
   maps      tables of files in doc comments name files that exist
+  reading   the files of ARCHITECTURE's reading order exist and are one sitting
   names     types are nouns, and one name means one thing
   words     no path of somebody's own machine in a file we publish
   links     every page of the documentation is in its contents, and no link is broken
@@ -43,10 +45,11 @@ usage: cargo xtask COMMAND
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
 type Rule = (&'static str, fn(&Path) -> Result<Vec<Fault>, String>);
 
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     ("arrows", arrows::check),
     ("sizes", sizes::check),
     ("maps", maps::check),
+    ("reading", reading_order::check),
     ("names", names::check),
     ("words", words::check),
     ("links", site::check),
