@@ -134,7 +134,7 @@ impl Run {
             Input::Mark { .. } => Vec::new(),
             Input::GoOn { terms } => match self.check_terms(terms) {
                 Ok(level) => self.confine(level, terms.flags.as_ref()),
-                // The caller learns the reason from `may_go_on`; the run stays as it is.
+                // The caller learns the reason from `check_terms`; the run stays as it is.
                 Err(_) => Vec::new(),
             },
             Input::Confine { level, flags } => self.confine(*level, flags.as_ref()),

@@ -1,5 +1,5 @@
-//! Begins the effects whose beginning must be on disk first: calls that may not be repeated, and questions that may be
-//! billed.
+//! Begins the effects whose `Begun` must be on disk first: calls that may not be repeated, and model calls with a known
+//! price and no reservation. With a reservation, `Reserved` is on disk already.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl RunDriver {
                 WriteAheadEffect::Call(id, call) => {
                     let workspace = self.run.workspace_of(&id.step);
                     let facts = self.engine.performer.facts(&workspace, &call).await;
-                    let images = self.engine.performer.previous_contents(&workspace, &call).await;
-                    self.unwritten.blobs.extend(images.into_iter().map(Blob::new));
+                    let previous = self.engine.performer.previous_contents(&workspace, &call).await;
+                    self.unwritten.blobs.extend(previous.into_iter().map(Blob::new));
                     calls.push((id.clone(), call));
                     let attempt = self.attempt(&id);
                     (id, attempt, facts)
