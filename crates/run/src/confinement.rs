@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::event::Event;
 use crate::goal::ApprovalMode;
 use crate::grants::{CommandGrants, GrantFlags};
+use crate::run_rights::{ExtraRight, RunRights};
 use crate::state::Run;
 
 /// How strictly commands are confined.
@@ -103,6 +104,15 @@ pub struct ResumeTerms {
     pub flags: Option<GrantFlags>,
 }
 
+impl ResumeTerms {
+    /// What the tools there may do. Those that are made for the run alone have the run's own rights.
+    fn rights(&self) -> RunRights<'_> {
+        let shared = self.shared.as_ref();
+        let approvals = shared.map_or(ApprovalMode::ReadOnly, |shared| shared.approvals);
+        RunRights { approvals, level: self.level, grants: shared.map(|shared| &shared.grants) }
+    }
+}
+
 /// What tools that several runs share may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -139,20 +149,20 @@ impl Run {
     /// Whether the run may continue under these terms. Returns the level that it then has.
     pub fn check_terms(&self, terms: &ResumeTerms) -> Result<Level, Denial> {
         let began = self.settings.sandbox;
-        if let Some(shared) = &terms.shared {
-            if self.settings.approvals == ApprovalMode::ReadOnly && shared.approvals != ApprovalMode::ReadOnly {
-                return Err(Denial::MayWrite);
-            }
-            let more = self.settings.grants.as_ref().map(|began| shared.grants.beyond(began));
-            if let Some(more) = more.filter(|more| *more != CommandGrants::default()) {
-                return Err(Denial::MoreGranted(Box::new(more)));
+        let extra = terms.rights().beyond(&self.own_rights());
+        for right in &extra {
+            match right {
+                ExtraRight::MayWrite => return Err(Denial::MayWrite),
+                ExtraRight::MoreGranted(more) => return Err(Denial::MoreGranted(more.clone())),
+                // Who decides about its calls is the run's own setting, wherever it continues.
+                ExtraRight::Unasked | ExtraRight::LessConfined => {}
             }
         }
         // No command can run here, so the run keeps the level it has, and is held to it once commands can run again.
         if terms.level == Level::Unavailable {
             return Ok(began);
         }
-        match terms.level.is_less_than(began) && !terms.is_agreed {
+        match extra.contains(&ExtraRight::LessConfined) && !terms.is_agreed {
             false => Ok(terms.level),
             true if began == Level::Unavailable => Err(Denial::Unconfined),
             true => Err(Denial::LessConfined { began }),

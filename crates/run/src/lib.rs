@@ -72,6 +72,7 @@ mod requirement;
 mod rights;
 mod role;
 mod rules;
+mod run_rights;
 mod schema;
 mod sentences;
 mod state;
@@ -120,6 +121,7 @@ pub use requirement::{Check, Requirement};
 pub use rights::{NarrowedRights, Rights, RightsLayer};
 pub use role::AgentRole;
 pub use rules::{Rule, Rules};
+pub use run_rights::{ExtraRight, RunRights};
 pub use state::{Run, RunPhase, Variable};
 pub use status::Status;
 pub use step::{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use updraft_run::{
-    ApprovalMode, Budget, CommandGrants, Denial, Event, Goal, GrantFlags, Input, Level, ResumeTerms, Roster, Run,
-    RunSettings, RunStart, SharedTools, Timestamp,
+    ApprovalMode, Budget, CommandGrants, Denial, Event, ExtraRight, Goal, GrantFlags, Input, Level, ResumeTerms,
+    Roster, Run, RunRights, RunSettings, RunStart, SharedTools, Timestamp,
 };
 
 fn began(settings: RunSettings) -> Run {
@@ -120,4 +120,20 @@ fn levels_of_older_journals_are_read_and_an_unknown_word_promises_nothing() {
     assert_eq!(read, Some(vec![Event::Confined { level: Level::Landlock, flags: None }]));
     assert_eq!(serde_json::from_value::<Level>(json!("better")).ok(), Some(Level::Unknown));
     assert_eq!(serde_json::to_value(Level::Unavailable).ok(), Some(json!("unavailable")));
+}
+
+#[test]
+fn what_one_may_do_beyond_another_is_named() {
+    let (granted, none) =
+        (CommandGrants { network: "host".into(), ..CommandGrants::default() }, CommandGrants::default());
+    let much = RunRights { approvals: ApprovalMode::Allow, level: Level::None, grants: Some(&granted) };
+    let little = RunRights { approvals: ApprovalMode::ReadOnly, level: Level::Full, grants: Some(&none) };
+    let more = ExtraRight::MoreGranted(Box::new(granted.clone()));
+    let all = [ExtraRight::Unasked, ExtraRight::MayWrite, ExtraRight::LessConfined, more];
+    assert_eq!(much.beyond(&little), all);
+    assert_eq!((little.beyond(&much), much.beyond(&much)), (vec![], vec![]));
+    let unrecorded = RunRights { grants: None, ..little };
+    assert_eq!(much.beyond(&unrecorded), all[..3], "what was not recorded is not compared");
+    let asked = RunRights { approvals: ApprovalMode::Ask, ..much };
+    assert_eq!(much.beyond(&asked), [ExtraRight::Unasked]);
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use updraft_engine::Agent;
 use updraft_run::{
-    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Event, Failure, FileKind, Goal, Graph, GraphFault, Input,
-    Origins, Requirement, Run, RunId, RunMode, Timestamp,
+    AgentRole, ApprovalMode, EffectAddress, Event, ExtraRight, Failure, FileKind, Goal, Graph, GraphFault, Input,
+    Origins, Requirement, Run, RunId, RunMode, RunRights, Timestamp,
 };
 use updraft_tools::Workspace;
 
@@ -259,20 +259,16 @@ impl LiveRuns {
 
     /// Refuses to continue, copy or repeat a run that began with more rights than this service gives.
     pub(super) async fn check_rights(&self, run: &Run) -> Result<(), Fault> {
-        let (bench, began) = (self.bench(), run.settings());
-        let gives = bench.settings.effective.approvals.value;
+        let bench = self.bench();
         let granted = confinement::grants(&bench.settings, &Confine::default());
-        let is_beyond = |began: &CommandGrants| began.beyond(&granted) != CommandGrants::default();
-        let more = if began.approvals == ApprovalMode::Allow && gives != ApprovalMode::Allow {
-            "nobody is asked before its calls"
-        } else if gives == ApprovalMode::ReadOnly && began.approvals != ApprovalMode::ReadOnly {
-            "it may change files"
-        } else if began.sandbox.is_less_than(bench.level().await?) {
-            "its commands are less confined"
-        } else if began.grants.as_ref().is_some_and(is_beyond) {
-            "its commands were granted more"
-        } else {
-            return Ok(());
+        let approvals = bench.settings.effective.approvals.value;
+        let here = RunRights { approvals, level: bench.level().await?, grants: Some(&granted) };
+        let more = match run.own_rights().beyond(&here).first() {
+            None => return Ok(()),
+            Some(ExtraRight::Unasked) => "nobody is asked before its calls",
+            Some(ExtraRight::MayWrite) => "it may change files",
+            Some(ExtraRight::LessConfined) => "its commands are less confined",
+            Some(ExtraRight::MoreGranted(_)) => "its commands were granted more",
         };
         Err(Fault::usage(format!("the run began with more rights than this server gives: {more}"))
             .hint("continue, fork or repeat it with `updraft` in a terminal"))
