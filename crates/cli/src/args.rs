@@ -302,9 +302,9 @@ const SERVE_EXAMPLES: &str = "Examples:
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunArgs {
-    /// The agent that answers if none is named and a language model is connected.
+    /// The generalist answers if no agent is named and a language model is connected.
     #[arg(skip)]
-    pub(crate) usual_agent: Option<String>,
+    pub(crate) by_generalist: bool,
     /// Pictures from outside the workspace that the user has shown.
     #[arg(skip)]
     pub(crate) pictures: Vec<PathBuf>,

@@ -11,7 +11,7 @@ use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerf
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_models::{ModelAccess, ModelChoice, SharedLimits, choose};
-use updraft_run::{ApprovalMode, Input, Level, Rules};
+use updraft_run::{AgentRole, ApprovalMode, Input, Level, Rules};
 use updraft_tools::Dispatcher;
 
 use crate::fault::Fault;
@@ -184,6 +184,12 @@ impl Workbench {
         }
         let loaded = agents::load(&self.folders, &self.folder, &self.settings)?;
         Ok(self.agents_and_prompts.get_or_init(|| loaded))
+    }
+
+    /// The name of the agent that has a role in new runs, if one has it.
+    pub fn agent_in_role(&self, role: AgentRole) -> Result<Option<&str>, Fault> {
+        let (agents, _) = self.agents_and_prompts()?;
+        Ok(agents.in_role(role).map(|agent| agent.name.as_str()))
     }
 
     /// The agents whose files name only tools and servers that exist.

@@ -120,7 +120,7 @@ pub(crate) struct ChatArgs {
     /// The folder that agents work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// The agent that answers (default: the one that does goals alone, `coder`)
+    /// The agent that answers (default: the one whose role is generalist; `coder`, unless you replaced it)
     #[arg(long, value_name = "NAME", conflicts_with = "plan")]
     pub(crate) agent: Option<String>,
     /// Plan every message, with all agents

@@ -20,9 +20,6 @@ use crate::settings::WorkspaceSettings;
 use crate::{console, journal};
 use lines::LineReader;
 
-/// The agent that answers if none is named and a language model is connected.
-const USUAL_AGENT: &str = "coder";
-
 const HELP: &str = "\
 /new          begin another conversation; this one stays in `updraft runs`
 /model NAME   use another model from here on
@@ -153,9 +150,8 @@ impl Chat<'_> {
         let ChatArgs {
             workspace, agent, plan, plan_first, model, think, permission, spending, confine, output, ..
         } = self.args.clone();
-        let usual_agent = (!plan && !plan_first).then(|| USUAL_AGENT.to_owned());
         args::RunArgs {
-            usual_agent,
+            by_generalist: !plan && !plan_first,
             workspace,
             plan_first,
             agent,

@@ -1,6 +1,6 @@
 //! `updraft run`: plans and carries out a goal.
 
-use updraft_run::{RunId, RunMode};
+use updraft_run::{AgentRole, RunId, RunMode};
 use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
 
 use super::{detach, goal, plan_table, recipes, resume, stdin};
@@ -120,11 +120,11 @@ pub(crate) async fn start_on(
 }
 
 /// The agent that answers if none is named. The built-in model does no agent's work, but plans and looks things up.
-async fn usual_agent<'a>(bench: &Workbench, args: &'a args::RunArgs) -> Result<Option<&'a str>, CliError> {
-    match &args.usual_agent {
-        Some(agent) if bench.model().await?.model.name() != "builtin" => Ok(Some(agent)),
-        _ => Ok(None),
+async fn usual_agent<'a>(bench: &'a Workbench, args: &args::RunArgs) -> Result<Option<&'a str>, CliError> {
+    if args.by_generalist && bench.model().await?.model.name() != "builtin" {
+        return Ok(bench.agent_in_role(AgentRole::Generalist)?);
     }
+    Ok(None)
 }
 
 /// The goal with its plan and the conversation it continues, after everything was checked that can be checked before.

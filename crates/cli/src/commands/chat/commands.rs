@@ -88,7 +88,7 @@ impl ChatSession<'_> {
             ("agent", agent) => {
                 self.chat.args.agent = Some(agent.to_owned()).filter(|agent| !agent.is_empty());
                 (self.chat.args.plan, self.chat.args.plan_first) = (false, false);
-                let agent = self.chat.args.agent.as_deref().unwrap_or(super::USUAL_AGENT);
+                let agent = self.chat.args.agent.as_deref().unwrap_or("the generalist");
                 out::note(&format!("{} answers from here on", out::on_one_line(agent)));
             }
             ("plan", how) => self.plan(how),

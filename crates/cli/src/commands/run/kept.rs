@@ -28,7 +28,7 @@ impl KeptWorkbench {
         let WorkspaceSettings { effective, trust_state, ignored, .. } =
             WorkspaceSettings::load(folders, folder, &flags)?;
         // What the tools and their rights depend on.
-        let agents = (&args.agent, &args.usual_agent);
+        let agents = (&args.agent, args.by_generalist);
         let mut basis = format!("{} {flags:?} {agents:?} {effective:?} {trust_state:?} {ignored:?}", folder.display());
         if args.plan_first {
             // Its tools are held to reading.
