@@ -104,7 +104,7 @@ pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
 pub use run_copy::RunCopy;
 pub use skills::{FoundSkill, check_skill, find_skills};
 pub use sources::{CitedSource, SourceState, sources_of};
-pub use start::{Background, NewRun};
+pub use start::{Background, LONGEST_GOAL, NewRun};
 pub use stop_reason::{command_to_go_on, raised_limit, why_stopped};
 pub use tool_counts::ToolCallCount;
 pub use undo::{

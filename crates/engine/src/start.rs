@@ -20,7 +20,7 @@ use crate::prompt_texts::{PromptKit, RosterTexts, participants};
 use crate::prompts::Prompts;
 
 /// The longest goal, in bytes. A longer text belongs in a file.
-const LONGEST_GOAL: usize = 256 * 1024;
+pub const LONGEST_GOAL: usize = 256 * 1024;
 
 /// A run to be started.
 pub struct NewRun<'a> {

@@ -3,14 +3,13 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use updraft_engine::LONGEST_GOAL;
 use updraft_run::{Goal, Graph, Requirement, RunMode, StepId, StepSpec, Tries};
 use updraft_workbench::{NewGoal, pictures_among};
 
 use crate::args;
 use crate::fault::CliError;
 
-/// A goal with more bytes is refused.
-const LONGEST: u64 = 1 << 20;
 /// A plan with more bytes is refused; a hundred thousand steps with prompts fit.
 const LONGEST_PLAN: u64 = 256 << 20;
 
@@ -20,10 +19,10 @@ pub(super) fn text(given: &str) -> Result<String, CliError> {
         return sensible(given.to_owned());
     }
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes);
+    let read = std::io::stdin().lock().take(LONGEST_GOAL as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| CliError::usage(format!("could not read the goal from standard input: {error}")))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(CliError::usage(format!("the goal on standard input is longer than {LONGEST} bytes"))
+    if bytes.len() > LONGEST_GOAL {
+        return Err(CliError::usage(format!("the goal on standard input is longer than {LONGEST_GOAL} bytes"))
             .hint("put the text into a file and pass it with --file"));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {

@@ -55,6 +55,16 @@ fn standard_input_that_was_handed_over_goes_with_the_last_run_that_has_it() {
 }
 
 #[test]
+fn a_goal_on_standard_input_has_the_limit_of_every_goal() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
+    let args = ["run", "-", "--model", &model, "--agent", "reviewer"];
+    world.fed(&args, &vec![b'a'; 256 << 10]).code(0);
+    let limit = "the goal on standard input is longer than 262144 bytes";
+    world.fed(&args, &vec![b'a'; (256 << 10) + 1]).code(2).says(limit).says("--file");
+}
+
+#[test]
 fn empty_standard_input_is_no_file_and_what_is_no_text_or_too_much_is_an_error() {
     let world = World::new();
     let model = world.script("s.json", &json!({"default": {"text": "fine"}}));
