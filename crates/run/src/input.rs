@@ -106,7 +106,7 @@ pub enum Input {
     Due,
     /// Begin nothing new.
     Pause,
-    /// Continue after a pause or a used-up budget, perhaps with a larger budget.
+    /// Lift a pause, or continue after a budget was used up, perhaps with a larger one.
     Resume {
         /// Raised limits.
         #[serde(default)]
@@ -147,7 +147,8 @@ pub enum Input {
         /// Where that text came from, by path; `.` is the whole workspace.
         files: BTreeMap<String, Origins>,
     },
-    /// Continue under these terms, if they are no laxer than those the run began with.
+    /// Terms (sandbox level, grants) for continuing here; sent before `Resume`. Without effect if they are laxer than
+    /// those the run began with and nobody agreed to that.
     GoOn {
         /// The terms.
         terms: Box<ResumeTerms>,

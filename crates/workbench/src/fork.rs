@@ -49,7 +49,7 @@ impl Workbench {
         let mut inputs = Vec::new();
         if !stays {
             // The record that is cut may contain the end of the original run, which the copy does not have.
-            inputs.extend(self.continuation_input(&copied).await?);
+            inputs.extend(self.resume_terms_input(&copied).await?);
         }
         let kit = self.equipment(WantedTools::All).await?;
         if !variables.is_empty() {

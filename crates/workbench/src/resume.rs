@@ -103,7 +103,7 @@ impl Workbench {
         };
         self.tell_unused(id, handle.run())?;
         if !handle.run().is_over() {
-            if let Some(terms) = self.continuation_input(handle.run()).await? {
+            if let Some(terms) = self.resume_terms_input(handle.run()).await? {
                 handle.send(terms);
             }
             handle.send(self.tighten(kit));
@@ -126,10 +126,10 @@ impl Workbench {
         open(&self.equipment(WantedTools::All).await?.engine, id).await
     }
 
-    /// The input for a run that continues here, or `None` if nothing has changed. Refused if the run would get more
+    /// The input with the terms for continuing a run here, or `None` if nothing has changed. Refused if the run would get more
     /// rights than it began with: on a workbench for many runs, more of any kind; on its own workbench, less confined
     /// commands without a flag that allows it. Rights given now are recorded together with those that were kept.
-    pub async fn continuation_input(&self, run: &Run) -> Result<Option<Input>, Fault> {
+    pub async fn resume_terms_input(&self, run: &Run) -> Result<Option<Input>, Fault> {
         let level = self.level().await?;
         let is_shared = self.purpose == Purpose::ManyRuns;
         let shared = is_shared.then(|| SharedTools {

@@ -274,7 +274,7 @@ async fn deliver(folders: &AppFolders, journal: &Journal, id: &RunId, input: Inp
     // If only a step is cancelled, the others continue, under the rights that the run began with. A whole run can
     // always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
-    let confined = if goes_on { bench.continuation_input(&run).await? } else { None };
+    let terms = if goes_on { bench.resume_terms_input(&run).await? } else { None };
     let mut handle = match bench.engine_without_servers().await?.open(id).await {
         Ok(handle) => handle,
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {
@@ -284,8 +284,8 @@ async fn deliver(folders: &AppFolders, journal: &Journal, id: &RunId, input: Inp
         }
         Err(other) => return Err(other.into()),
     };
-    if let Some(confined) = confined {
-        handle.send(confined);
+    if let Some(terms) = terms {
+        handle.send(terms);
     }
     handle.send(input.clone());
     let rested = Box::pin(handle.drive()).await?;
