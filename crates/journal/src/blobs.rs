@@ -1,15 +1,14 @@
 //! Stores values by their content hash: small ones in a table, large ones each in a file.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::OptionalExtension;
 use updraft_run::{ContentHash, Timestamp};
 
 use crate::batch::{Blob, hash_of};
 use crate::journal::{JournalInner, blocking};
+use crate::value_file::{FileReaders, write_value_file};
 use crate::{Error, location};
 
 /// Larger values are files. SQLite reads and writes smaller ones faster than the file system does.
@@ -110,29 +109,8 @@ fn file_of(journal: &Path, hash: &ContentHash) -> PathBuf {
     folder(journal).join(format!("{:02x}", hash.0[0])).join(hash.to_string())
 }
 
-/// Writes to a temporary name, syncs, renames, then syncs the folder, so that the name appears with the whole content
-/// or not at all, even after a power cut.
 fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
     let target = file_of(journal, &blob.hash());
-    let denied = |source| Error::io(&target, source);
-    let folder = target.parent().unwrap_or(journal);
-    location::make_folder(folder).map_err(denied)?;
-    if !target.metadata().is_ok_and(|about| about.len() == blob.bytes().len() as u64) {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let draft = target.with_extension(format!("{}.{count}.part", std::process::id()));
-        let written = write_synced(&draft, blob.bytes()).and_then(|()| fs::rename(&draft, &target));
-        if let Err(source) = written {
-            let _ = fs::remove_file(&draft);
-            return Err(denied(source));
-        }
-    }
-    // Also if the file and folders existed: the process that made them may not have synced them yet, or never will.
-    folder.ancestors().take(3).try_for_each(location::sync_folder).map_err(denied)
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = location::create_private(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let top = journal.parent().unwrap_or(journal);
+    write_value_file(&target, blob.bytes(), top, FileReaders::Owner).map_err(|source| Error::io(&target, source))
 }

@@ -61,6 +61,7 @@ mod run_header;
 mod schema;
 mod stored;
 mod tail;
+mod value_file;
 mod writer;
 
 pub use batch::{Batch, Blob, hash_of};
@@ -73,3 +74,4 @@ pub use options::{JournalOptions, SyncMode, WriterStats};
 pub use run_header::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
 pub use stored::{Change, StoredEntry, StoredValue};
 pub use tail::Tail;
+pub use value_file::{FileReaders, process_number, write_value_file};

@@ -1,11 +1,10 @@
 //! A folder that several workers reach, with large values by their hash: whole outputs, pictures, what agents were told.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use updraft_journal::{Blob, hash_of};
+use updraft_journal::{Blob, FileReaders, hash_of, process_number, write_value_file};
 use updraft_run::ContentHash;
 
 /// The file that says which folder it is.
@@ -52,23 +51,7 @@ impl BlobFolder {
 
     /// Stores a value, and returns once it is on disk under its name.
     pub(crate) fn put(&self, blob: &Blob) -> io::Result<()> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let target = self.file_of(&blob.hash());
-        if target.metadata().is_ok_and(|about| about.len() == blob.bytes().len() as u64) {
-            return Ok(());
-        }
-        let parent = target.parent().unwrap_or(&self.folder);
-        fs::create_dir_all(parent)?;
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        // Others may write the same value at the same time, from other machines.
-        let draft = target.with_extension(format!("{}.{}.{number}.part", own_number(), std::process::id()));
-        let written = write_synced(&draft, blob.bytes()).and_then(|()| fs::rename(&draft, &target));
-        if written.is_err() {
-            let _ = fs::remove_file(&draft);
-        }
-        written?;
-        // Names in a folder cannot be synced on Windows.
-        if cfg!(windows) { Ok(()) } else { File::open(parent)?.sync_all() }
+        write_value_file(&self.file_of(&blob.hash()), blob.bytes(), &self.folder, FileReaders::Usual)
     }
 
     /// The value with this hash, if it is there and whole. An error means that it may be there.
@@ -84,7 +67,7 @@ impl BlobFolder {
 /// The text that a file holds; a new file gets this one. If several begin at the same moment, one of them wins.
 pub(crate) fn kept_text(file: &Path, fresh: &str) -> io::Result<String> {
     if !file.exists() {
-        let draft = file.with_extension(format!("{}.{}.part", own_number(), std::process::id()));
+        let draft = file.with_extension(format!("{}.{}.part", process_number(), std::process::id()));
         write_synced(&draft, fresh.as_bytes())?;
         let made = fs::hard_link(&draft, file);
         fs::remove_file(&draft)?;
@@ -94,15 +77,6 @@ pub(crate) fn kept_text(file: &Path, fresh: &str) -> io::Result<String> {
         }
     }
     Ok(fs::read_to_string(file)?.trim().to_owned())
-}
-
-/// A random number of this process: those of several machines could have the same id.
-pub(crate) fn own_number() -> u64 {
-    static OWN: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {
-        use std::hash::{BuildHasher, Hasher};
-        std::hash::RandomState::new().build_hasher().finish()
-    });
-    *OWN
 }
 
 /// Writes a new file, and returns once it is on disk. A file or link that is there already is an error.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use updraft_journal::process_number;
 
-use crate::blob_folder::own_number;
 use crate::changes::{CHANGED, ChangeQuestion, ChangeReport};
 use crate::hosted_workspace::StartedRun;
 use crate::ingress::{CallFault, CallTarget, Ingress};
@@ -107,7 +107,7 @@ async fn choose(ingress: &Ingress, workspace: &str, label: Option<&str>) -> Resu
 /// Whether a worker is there: an order that is sent to one that is away would wait for it.
 async fn answers(ingress: &Ingress, service: &str) -> Result<bool, CallFault> {
     // If it is away, the question waits for it; further ones of this process are the same.
-    let key = format!("order-{}", own_number());
+    let key = format!("order-{}", process_number());
     let target = CallTarget { service, key: "", handler: CHANGED, idempotency: Some(&key) };
     match ingress.call_within::<ChangeReport>(target, &ChangeQuestion::default(), Some(ANSWER)).await {
         Ok(_) => Ok(true),

@@ -59,7 +59,6 @@ mod limits;
 mod memory_access;
 mod open_plain;
 mod picture;
-mod private_file;
 mod registry;
 mod remote_agent;
 mod schema;
@@ -84,7 +83,6 @@ pub use limits::ToolLimits;
 pub use memory_access::{MemoryAccess, seconds_now};
 pub use open_plain::{open_plain, open_unlinked, read_plain};
 pub use picture::{LARGEST_PICTURE, mime_of};
-pub use private_file::replace_private;
 pub use registry::Registry;
 pub use remote_agent::{AgentToken, RemoteAgentConfig, remote_agent_tool};
 pub use schema::{Mismatch, Schema};
@@ -93,7 +91,7 @@ pub use tool::{
 };
 pub use updraft_workspace::{
     Error as WorkspaceError, HiddenFiles, LinkPolicy, PathContent, PathList, Place, WholeText, Workspace,
-    WorkspacePath, WriteOutcome, is_draft_of_any,
+    WorkspacePath, WriteOutcome, is_draft_of_any, replace_private,
 };
 pub use web::{AddressOverride, PageCache, SearchConfig, SearchKey, SearchProvider, WebConfig, WebLimits};
 pub use workspace_index::{

@@ -17,6 +17,7 @@
 //! | `atomic`, `drafts`, `write_lock`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
 //! | [`guarded_names`], `guarded` | files that other programs run later |
 //! | [`text`] | encodings and line endings |
+//! | `private_file` | replacing a file of our own, outside of the workspace |
 
 mod atomic;
 mod changes;
@@ -28,6 +29,7 @@ pub mod guarded_names;
 mod ignored;
 mod open_mode;
 mod path;
+mod private_file;
 mod read_access;
 mod restore;
 mod scan;
@@ -64,6 +66,7 @@ pub use error::Error;
 pub use ignored::HiddenFiles;
 pub use open_mode::OpenMode;
 pub use path::WorkspacePath;
+pub use private_file::replace_private;
 pub use read_access::{PathList, WholeText};
 pub use restore::PathContent;
 pub use scan::{GRAIN, Survey, ago, in_nanoseconds};

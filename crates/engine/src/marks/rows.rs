@@ -10,10 +10,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use updraft_run::RunId;
+use updraft_tools::replace_private;
 
 use super::{FileMark, MarkTable, RoamingRun};
 use crate::Error;
-use crate::undo::{private, write_whole};
+use crate::undo::private;
 
 /// How many outdated rows are allowed, in addition to as many as there are current rows, before the file is rewritten.
 const OUTDATED: usize = 1_000;
@@ -66,7 +67,8 @@ pub(super) fn write(file: &Path, before: Option<&MarkFileContents>, after: &Mark
     let Some(_) = kept else {
         let all = after.rows_beyond(&empty);
         let head = MarkRow::Workspace(after.workspace.clone());
-        return write_whole(file, &lines(std::iter::once(&head).chain(&all)).map_err(unwritten)?);
+        let whole = lines(std::iter::once(&head).chain(&all)).map_err(unwritten)?;
+        return replace_private(file, &whole).map_err(unwritten);
     };
     if rows.is_empty() {
         return Ok(());

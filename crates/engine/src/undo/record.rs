@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use updraft_journal::hash_of;
 use updraft_run::{ContentHash, RunId, Timestamp};
-use updraft_tools::Workspace;
+use updraft_tools::{Workspace, replace_private};
 
 use super::LARGEST;
 use super::path_snapshot::is_same;
@@ -127,7 +126,7 @@ impl UndoRecords {
         if file.metadata().is_ok_and(|about| about.len() == bytes.len() as u64) {
             return Ok(());
         }
-        write_whole(&file, bytes)
+        replace(&file, bytes)
     }
 
     fn all(&self) -> Result<Vec<UndoRecord>, Error> {
@@ -145,7 +144,7 @@ impl UndoRecords {
         let file = self.file(record.number);
         let text =
             serde_json::to_vec(record).map_err(|error| Error::File { file: file.clone(), source: error.into() })?;
-        write_whole(&file, &text)
+        replace(&file, &text)
     }
 
     fn file_of(&self, hash: &ContentHash) -> PathBuf {
@@ -174,20 +173,6 @@ pub(crate) fn private() -> (fs::DirBuilder, fs::OpenOptions) {
     (builder, options)
 }
 
-/// Writes to a temporary name, syncs, then renames, so that the name appears with the whole content or not at all. Only
-/// the owner can read the file.
-pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let write = || {
-        let folder = file.parent().unwrap_or(Path::new("."));
-        let (mut builder, mut options) = private();
-        builder.recursive(true).create(folder)?;
-        let draft = file.with_extension("part");
-        let mut opened = options.write(true).create(true).truncate(true).open(&draft)?;
-        opened.write_all(bytes)?;
-        opened.sync_all()?;
-        fs::rename(&draft, file)?;
-        // On Windows a folder cannot be opened and synced.
-        if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
-    };
-    write().map_err(|source| Error::Unwritten { file: file.to_owned(), source })
+fn replace(file: &Path, bytes: &[u8]) -> Result<(), Error> {
+    replace_private(file, bytes).map_err(|source| Error::Unwritten { file: file.to_owned(), source })
 }

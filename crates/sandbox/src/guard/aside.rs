@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use updraft_workspace::replace_private;
 
 use super::scan;
 use crate::protocol::{MOVED, MovedFile, MovedFileRecord};
@@ -75,7 +76,7 @@ impl AsideFolder {
     pub(super) fn write_down(&self, moved: &[MovedFile]) -> io::Result<()> {
         let Some(folder) = &self.made else { return Ok(()) };
         let all: Vec<MovedFileRecord> = moved.iter().filter_map(|one| MovedFileRecord::of(one, "unknown")).collect();
-        std::fs::write(folder.join(MOVED), serde_json::to_vec(&all)?)
+        replace_private(&folder.join(MOVED), &serde_json::to_vec(&all)?)
     }
 
     /// A new folder for each command, so that names never collide.

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use updraft_workspace::hash;
+use updraft_workspace::{hash, replace_private};
 
 use super::fetch::RawPage;
-use crate::private_file::replace_private;
 
 /// Most bytes of all pages together; the oldest go first.
 const LARGEST: u64 = 100 << 20;

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use updraft_knowledge::Error;
+use updraft_workspace::replace_private;
 
 use super::storage;
-use crate::private_file::replace_private;
 
 /// Most letters of a title that a file's name shows.
 const SHOWN: usize = 60;
