@@ -61,7 +61,7 @@ pub enum Error {
     #[error("the agent `{0}` is not used, because the workspace is not trusted")]
     DistrustedAgent(String),
     /// No such agent.
-    #[error("there is no agent `{name}`; there is {close}")]
+    #[error("no agent named `{name}`; available: {close}")]
     UnknownAgent {
         /// The name as it was written.
         name: String,

@@ -150,7 +150,7 @@ impl WorkspaceCard {
         });
         let described: Vec<String> = described.collect();
         format!(
-            "no worker of the workspace has the label `{}`; there are: {}",
+            "no worker of the workspace has the label `{}`; available: {}",
             label.unwrap_or_default(),
             described.join(", ")
         )
@@ -264,7 +264,7 @@ mod tests {
         let refused = card.choose(Some("tpu")).unwrap_err();
         assert_eq!(
             refused,
-            "no worker of the workspace has the label `tpu`; there are: a (no labels), b (gpu), c (big, gpu)"
+            "no worker of the workspace has the label `tpu`; available: a (no labels), b (gpu), c (big, gpu)"
         );
         card.workers.get_mut("c").unwrap().is_present = false;
         card.choose(Some("gpu")).unwrap();

@@ -78,7 +78,7 @@ pub fn forget(folders: &AppFolders, workspace: &Path, rule: &str) -> Result<(), 
     Err(if known.is_empty() {
         fault.hint("no rule was; remove rules in configuration files from those files")
     } else {
-        fault.hint(format!("there is {}", close_to(rule, &known)))
+        fault.hint(format!("available: {}", close_to(rule, &known)))
     })
 }
 
@@ -102,6 +102,6 @@ pub fn clear(folders: &AppFolders, workspace: &Path, file: &str) -> Result<usize
     let fault = Fault::usage(format!("`{file}` is not marked"));
     Err(match known.as_slice() {
         [] => fault.hint("no file of this workspace is marked"),
-        known => fault.hint(format!("there is {}", close_to(plain, known))),
+        known => fault.hint(format!("available: {}", close_to(plain, known))),
     })
 }

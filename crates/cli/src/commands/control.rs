@@ -35,7 +35,7 @@ pub(crate) fn cancel(folders: &AppFolders, args: &args::CancelArgs) -> CliResult
         if let Some(step) = step.as_ref().filter(|step| run.step(step).is_none()) {
             let steps: Vec<&str> = run.steps().map(|step| step.spec.id.as_str()).collect();
             let close = updraft_run::close_to(step.as_str(), &steps);
-            return Err(CliError::usage(format!("the run has no step `{step}`")).hint(format!("there is {close}")));
+            return Err(CliError::usage(format!("the run has no step `{step}`")).hint(format!("available: {close}")));
         }
         Ok(Input::Cancel { by: who(), step: step.clone() })
     })

@@ -141,8 +141,8 @@ fn by_purpose(provider: &Provider) -> Vec<(&'static str, Vec<&'static str>)> {
 fn of_provider(name: &str, access: &ModelAccess, as_json: bool) -> Result<String, CliError> {
     let Some(provider) = providers().into_iter().find(|provider| provider.name == name) else {
         let names: Vec<&str> = providers().iter().map(|provider| provider.name).collect();
-        return Err(CliError::usage(format!("there is no provider `{name}`"))
-            .hint(format!("there is {}", updraft_run::close_to(name, &names))));
+        return Err(CliError::usage(format!("no provider named `{name}`"))
+            .hint(format!("available: {}", updraft_run::close_to(name, &names))));
     };
     let mut text = provider_line(&provider, access, as_json, Paint::for_stdout());
     let listed = known_models(provider.name);

@@ -93,7 +93,7 @@ fn a_skill_is_one_file_offered_by_name_and_read_when_it_is_used() {
     let first = prompts.split("===== 2.").next().unwrap();
     assert!(first.contains("- `weave`: Weaves cloth.") && !first.contains("Warp first."), "{first}");
     assert!(prompts.contains("Warp first.") && prompts.contains("Tie a bowline."), "{prompts}");
-    assert!(prompts.contains("there is no skill `weav`; there is `weave`"), "{prompts}");
+    assert!(prompts.contains("no skill named `weav`; available: `weave`"), "{prompts}");
     let parts = world.updraft(&["show", "--context"]).code(0).out;
     assert!(parts.contains("skill") && parts.contains("its text is read when used"), "{parts}");
 }

@@ -127,7 +127,7 @@ fn one_agent_file_that_cannot_be_read_is_named_and_left_out() {
     world.config("agents/tester.md", "---\npurpose: Tries.\ntools: [files]\n---\nTry.\n");
     let ran = world.updraft(&["run", "x", "--model", &model, "--agent", "tester"]).code(0);
     assert!(ran.err.contains("left out: agent `broken`: ") && ran.err.contains("broken.md"), "{}", ran.err);
-    let typo = "typo.md: no tool, group or MCP server is named `reed_file`; there is read_file";
+    let typo = "typo.md: no tool, group or MCP server is named `reed_file`; available: read_file";
     assert!(ran.err.contains(typo), "{}", ran.err);
     world
         .updraft(&["run", "x", "--model", &model, "--agent", "broken"])

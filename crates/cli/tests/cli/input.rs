@@ -38,7 +38,7 @@ fn a_workspace_must_be_a_folder_below_the_root() {
 #[test]
 fn unknown_names_are_answered_with_close_ones() {
     let world = World::new();
-    world.updraft(&["run", "--agent", "codr", "x"]).code(2).says("no agent `codr`; there is `coder`");
+    world.updraft(&["run", "--agent", "codr", "x"]).code(2).says("no agent named `codr`; available: `coder`");
     world.updraft(&["run", "--model", "opnai/gpt-5", "x"]).code(5).says("openai/gpt-5");
     world.updraft(&["run", "--model", "openai/gpt-5", "x"]).code(5).says("OPENAI_API_KEY");
     world.updraft(&["tools", "call", "read_fil"]).code(2).says("read_file");

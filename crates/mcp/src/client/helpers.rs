@@ -238,7 +238,7 @@ impl HelperTool {
         }
         found.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
         if found.is_empty() {
-            return format!("nothing fits; there are {} tools, and list_mcp_tools names them", known.tools.len());
+            return format!("no tool matches; list_mcp_tools lists all {} tools", known.tools.len());
         }
         found.into_iter().take(FOUND).map(|(_, _, shown)| shown.to_string()).collect::<Vec<_>>().join("\n")
     }

@@ -192,15 +192,17 @@ fn check_step(
         let close = close_to(&step.agent, &around.agents);
         add(
             StepField::Agent,
-            format!("step `{id}` names the agent `{}`, which does not exist; there is {close}", step.agent),
+            format!("step `{id}` names the agent `{}`, which does not exist; available: {close}", step.agent),
         );
     }
     if let (Some(model), Some(known)) = (&step.model, &around.models)
         && !known.contains(&model.as_str())
     {
-        let there =
-            if known.is_empty() { "no model to choose; leave it out".to_owned() } else { close_to(model, known) };
-        add(StepField::Model, format!("step `{id}` names the model `{model}`, which is not set up; there is {there}"));
+        let there = if known.is_empty() { "none; leave it out".to_owned() } else { close_to(model, known) };
+        add(
+            StepField::Model,
+            format!("step `{id}` names the model `{model}`, which is not set up; available: {there}"),
+        );
     }
     for earlier in &step.after {
         match (places.contains_key(earlier), around.begun.get(earlier)) {

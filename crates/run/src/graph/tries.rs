@@ -111,7 +111,7 @@ impl TryPlanner<'_> {
         let Some(Tries::Wanted { count, models, tests }) = step.tries.as_deref() else { return Ok(Vec::new()) };
         if let Some(unknown) = models.iter().find(|model| !self.models.contains(&model.as_str())) {
             let close = super::close_to(unknown, &self.models);
-            return Err(format!("step `{id}` names the model `{unknown}`, which is not set up; there is {close}"));
+            return Err(format!("step `{id}` names the model `{unknown}`, which is not set up; available: {close}"));
         }
         let count = (*count as usize).max(models.len());
         if count < 2 {

@@ -46,8 +46,8 @@ fn a_circle_through_variables_is_a_circle() {
 fn an_unknown_agent_is_named_with_those_it_is_close_to() {
     let plan = graph(&["a:thinkr", "b:wizard"]);
     insta::assert_snapshot!(plan.faults(&around()).join("\n"), @"
-    step `a` names the agent `thinkr`, which does not exist; there is `thinker`
-    step `b` names the agent `wizard`, which does not exist; there is `coder`, `planner`, `thinker`
+    step `a` names the agent `thinkr`, which does not exist; available: `thinker`
+    step `b` names the agent `wizard`, which does not exist; available: `coder`, `planner`, `thinker`
     ");
 }
 

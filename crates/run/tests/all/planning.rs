@@ -16,7 +16,7 @@ fn a_faulty_plan_is_sent_back_with_its_faults_and_then_replaced_by_one_step() {
     planned because "goal": plan
     wants plan/0/0/ask.0
     plan/0/0/ask.0 says "{\"steps\":[{\"id\":\"a\",\"agent\":\"wizard\"}]}"
-    tells plan: {"plan_faults":{"faults":["step `a` names the agent `wizard`, which does not exist; there is `browser`, `coder`, `distiller`, `judge`, `planner`, `qa`, `researcher`, `reviewer`, `router`, `thinker`"]}}
+    tells plan: {"plan_faults":{"faults":["step `a` names the agent `wizard`, which does not exist; available: `browser`, `coder`, `distiller`, `judge`, `planner`, `qa`, `researcher`, `reviewer`, `router`, `thinker`"]}}
     wants plan/0/1/ask.0
     plan/0/1/ask.0 says "no plan"
     tells plan: {"plan_faults":{"faults":["the answer contains no plan; answer with the plan as one JSON object"]}}

@@ -53,7 +53,7 @@ pub(super) fn agent_of(state: &OpenAiState, model: &str) -> Result<Option<AgentC
         let known: Vec<String> = agents.iter().map(|agent| format!("`{PLANNER}/{}`", agent.name)).collect();
         let failure = OpenAiFailure::missing(
             "model_not_found",
-            format!("there is no model `{model}`; there are `{PLANNER}` and {}", known.join(", ")),
+            format!("no model named `{model}`; available: `{PLANNER}`, {}", known.join(", ")),
         );
         OpenAiFailure { param: Some("model".to_owned()), ..failure }
     })

@@ -30,7 +30,7 @@ impl SentConversation {
             other => {
                 return Err(OpenAiFailure::invalid(
                     &format!("{param}.role"),
-                    format!("`{other}` is no role; there are `system`, `developer`, `user`, `assistant` and `tool`"),
+                    format!("`{other}` is not a role; expected `system`, `developer`, `user`, `assistant` or `tool`"),
                 ));
             }
         }

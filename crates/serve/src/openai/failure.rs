@@ -80,7 +80,7 @@ pub(super) async fn unknown(method: Method, uri: Uri) -> OpenAiFailure {
     let path = uri.path();
     OpenAiFailure::missing(
         "unknown_url",
-        format!("there is no {method} {path}; there are /v1/models, /v1/chat/completions and /v1/responses"),
+        format!("no such operation: {method} {path}; available: /v1/models, /v1/chat/completions, /v1/responses"),
     )
 }
 

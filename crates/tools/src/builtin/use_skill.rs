@@ -52,7 +52,7 @@ impl UseSkill {
         let Args { name, file } = parse(args)?;
         let Some(folder) = self.skills.get(&name) else {
             let known: Vec<&str> = self.skills.keys().map(String::as_str).collect();
-            return failed(format!("there is no skill `{name}`; there is {}", updraft_run::close_to(&name, &known)));
+            return failed(format!("no skill named `{name}`; available: {}", updraft_run::close_to(&name, &known)));
         };
         let files = files_in(folder);
         let wanted = file.unwrap_or_else(|| "SKILL.md".to_owned());

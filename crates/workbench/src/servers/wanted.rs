@@ -67,7 +67,7 @@ pub fn leave_out_mistaken(agents: &mut Agents, registry: &Registry, configured: 
         let hint = if close.is_empty() {
             "`updraft tools` and `updraft mcp` list what there is".to_owned()
         } else {
-            format!("there is {}", close.join(", "))
+            format!("available: {}", close.join(", "))
         };
         Some((agent.name.clone(), format!("{file}: no tool, group or MCP server is named `{name}`; {hint}")))
     });

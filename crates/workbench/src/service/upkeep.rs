@@ -70,7 +70,7 @@ impl LiveRuns {
             if run.step(step).is_none() {
                 let steps: Vec<&str> = run.steps().map(|step| step.spec.id.as_str()).collect();
                 let close = close_to(step.as_str(), &steps);
-                return Err(Fault::usage(format!("the run has no step `{step}`")).hint(format!("there is {close}")));
+                return Err(Fault::usage(format!("the run has no step `{step}`")).hint(format!("available: {close}")));
             }
             Ok(Input::Cancel { by: by.to_owned(), step: Some(step.clone()) })
         })

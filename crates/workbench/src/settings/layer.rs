@@ -152,7 +152,7 @@ fn in_words(path: &Path, text: &str, error: &toml::de::Error) -> Fault {
     let unknown = names.next().unwrap_or_default();
     let known: Vec<&str> = names.skip(1).step_by(2).collect();
     Fault::config(format!("{place}: `{unknown}` is not a setting"))
-        .hint(format!("there is {}", updraft_run::close_to(unknown, &known)))
+        .hint(format!("available: {}", updraft_run::close_to(unknown, &known)))
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     fn an_unknown_key_is_named_with_its_line_and_close_names() {
         let (message, hints) = fault("model = \"builtin\"\n\nturn = 3\n");
         assert_eq!(message, "/config.toml:3: `turn` is not a setting");
-        assert_eq!(hints, ["there is `turns`"]);
+        assert_eq!(hints, ["available: `turns`"]);
     }
 
     #[test]

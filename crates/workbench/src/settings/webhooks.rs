@@ -95,7 +95,7 @@ pub(super) fn take(
             Some(words) => words.get_ref().iter().map(known).collect::<Option<Vec<_>>>().ok_or_else(|| {
                 let all = WebhookEvent::ALL.map(WebhookEvent::word).join("`, `");
                 Fault::config(format!("{}: `events` has a name that is not known", layer.place(words)))
-                    .hint(format!("there is `{all}`"))
+                    .hint(format!("available: `{all}`"))
             })?,
         };
         let endpoint = WebhookEndpoint {

@@ -91,7 +91,7 @@ class Known(dict):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError("there is no `%s`; there is %s" % (name, ", ".join(self))) from None
+            raise AttributeError("no `%s` here; available: %s" % (name, ", ".join(self))) from None
 
 
 class Context(dict):
