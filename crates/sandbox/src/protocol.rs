@@ -1,5 +1,6 @@
 //! The messages between our process and its launcher.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -163,6 +164,18 @@ pub enum KillReason {
     Output,
     /// It took too long.
     Time,
+}
+
+impl fmt::Display for KillReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KillReason::Memory => "memory limit reached",
+            KillReason::Processes => "limit of processes reached",
+            KillReason::Disk => "disk limit reached",
+            KillReason::Output => "output limit reached",
+            KillReason::Time => "time limit reached",
+        })
+    }
 }
 
 /// A file that would run later, created or changed by a command, and moved aside for the user to look at.

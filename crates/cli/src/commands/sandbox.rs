@@ -79,7 +79,7 @@ async fn exec(folders: &AppFolders, args: ExecArgs) -> CliResult {
 
 fn say(ended: &ChildResult) {
     if let Some(limit) = ended.killed_for {
-        out::note(&format!("ended by its limit: {limit:?}").to_lowercase());
+        out::note(&format!("killed: {limit}"));
         if ended.timed_out() {
             out::note("`--time`, or `sandbox.time` in the settings, allows more");
         }

@@ -206,7 +206,7 @@ impl ProcessWatch {
 /// How it ended, its last line of error output, and which grant would have allowed what the sandbox refused.
 fn explain(ended: &ChildResult, command: &str) -> String {
     let mut words = match (ended.exit, ended.killed_for) {
-        (_, Some(limit)) => format!("`{command}` was ended by its limit of {}", format!("{limit:?}").to_lowercase()),
+        (_, Some(limit)) => format!("`{command}` was killed: {limit}"),
         (Some(ProgramExit::Code(code)), None) => format!("`{command}` ended with code {code}"),
         (Some(ProgramExit::Signal(signal)), None) => format!("`{command}` was ended by signal {signal}"),
         (None, None) => format!("`{command}` was ended"),

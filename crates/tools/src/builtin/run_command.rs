@@ -211,7 +211,7 @@ fn more_time(set: Option<Duration>) -> String {
 
 fn head(ended: &ChildResult) -> String {
     let how = match ended.killed_for {
-        Some(limit) => format!("ended by its limit ({limit:?})").to_lowercase(),
+        Some(limit) => format!("killed: {limit}"),
         None if ended.lost > 0 => format!("not all its changes were applied, exit code {}", ended.exit_code()),
         None => format!("exit code {}", ended.exit_code()),
     };

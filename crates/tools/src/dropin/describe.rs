@@ -59,7 +59,7 @@ pub(super) async fn python(shared: &DropInsShared, sources: &[&[u8]]) -> Vec<(Fi
     let mut lines = answers.lines();
     let lost = || {
         let how = match ended.killed_for {
-            Some(limit) => format!("it was ended by its limit ({limit:?})").to_lowercase(),
+            Some(limit) => format!("it was killed: {limit}"),
             None => format!("exit code {}", ended.exit_code()),
         };
         let said = ended.stderr.text();

@@ -204,7 +204,7 @@ impl PythonTool {
             None => "it ended without an error message".to_owned(),
             Some(ended) => match ended.killed_for {
                 Some(KillReason::Memory) => format!("it took more than {} MiB of memory", super::MEMORY >> 20),
-                Some(limit) => format!("it was ended by its limit ({limit:?})").to_lowercase(),
+                Some(limit) => format!("it was killed: {limit}"),
                 None => format!("it ended itself with exit code {}", ended.exit_code()),
             },
         };

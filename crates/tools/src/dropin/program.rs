@@ -103,7 +103,7 @@ impl ProgramTool {
 
     fn failed(&self, ended: &ChildResult, said: &str) -> String {
         let how = match ended.killed_for {
-            Some(limit) => format!("was ended by its limit ({limit:?})").to_lowercase(),
+            Some(limit) => format!("was killed: {limit}"),
             None => format!("ended with exit code {}", ended.exit_code()),
         };
         let mut lines = vec![format!("`{}` {how}", self.listed.spec.name)];
