@@ -24,7 +24,7 @@ pub(crate) use parts::{MailSender, OpenedRun, QueuedInput};
 
 use std::sync::Arc;
 
-use updraft_journal::{Batch, Status};
+use updraft_journal::Batch;
 use updraft_run::{BudgetLimit, Input, Record, Reply, Run, RunId, RunPhase, Timestamp};
 
 use self::parts::{Briefing, CodeCalls, Inbox, Position, Unwritten, Work};
@@ -156,7 +156,7 @@ impl RunDriver {
         self.keep_marks(&records)?;
         let blobs = std::mem::take(&mut self.unwritten.blobs);
         self.unwritten.blobs = self.keep_for_others(blobs).await?;
-        let status = status_of(&self.run);
+        let status = self.run.recorded_status();
         let news = self.news_for_code(&records);
         let is_watched = self.engine.watch.is_watching();
         let told = (is_watched || log::is_on()).then(|| records.clone());
@@ -219,16 +219,4 @@ pub fn advance_and_filter(run: &mut Run, input: Input, now: Timestamp) -> (Recor
     let record = run.advance(input, now);
     let is_kept = ends_downtime || !record.events.is_empty();
     (record, is_kept)
-}
-
-pub(crate) fn status_of(run: &Run) -> Status {
-    match run.phase() {
-        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } if run.status_word() != "waiting" => {
-            Status::Running
-        }
-        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } => Status::Waiting,
-        RunPhase::Paused => Status::Paused,
-        RunPhase::Exhausted(_) => Status::Exhausted,
-        RunPhase::Over { .. } => Status::from_word(run.status_word()),
-    }
 }

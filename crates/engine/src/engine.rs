@@ -16,9 +16,7 @@ use updraft_run::{
 use crate::Error;
 use crate::clock::RunClock;
 use crate::context::{Snapshot, WorkspaceContext};
-use crate::drive::{
-    DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, attach_home, check_home, log, status_of,
-};
+use crate::drive::{DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, attach_home, check_home, log};
 use crate::home::{HomeAttachment, RunHome};
 use crate::marks::MarkStore;
 use crate::perform::EffectPerformer;
@@ -139,7 +137,7 @@ impl Engine {
         let blobs = words.into_iter().chain([context_blob.clone()]).chain(pictures).collect();
         let watched = record.clone();
         // A run that keeps every result of another is over at once.
-        let batch = Batch { blobs, status: Some(status_of(&run)), ..Batch::of(vec![record]) };
+        let batch = Batch { blobs, status: Some(run.recorded_status()), ..Batch::of(vec![record]) };
         let lease = self.0.journal.create(head, batch).await?;
         log(&id, &watched, &run);
         self.0.watch.record(&id, 1, &watched, &run);
@@ -229,7 +227,7 @@ impl Engine {
                 records.push(run.advance(waiting.input, self.0.now()));
             }
         }
-        let batch = Batch { status: Some(status_of(&run)), ..Batch::of(records.clone()) };
+        let batch = Batch { status: Some(run.recorded_status()), ..Batch::of(records.clone()) };
         self.0.journal.append(&lease, batch).await?;
         let mut at = first;
         for record in &records {

@@ -5,7 +5,7 @@ use updraft_journal::{Batch, Blob, Change, Journal, Lease, RunHeader};
 use updraft_run::{Input, Record, Run, RunId};
 
 use crate::Error;
-use crate::drive::{leave_home, note_home, status_of};
+use crate::drive::{leave_home, note_home};
 
 /// Where the journal notes which runs it has had from elsewhere, so that one that was removed here is not copied again.
 const HAD: &str = "had from elsewhere";
@@ -67,7 +67,7 @@ impl RunCopy {
             parent,
             ..RunHeader::new(id.clone(), run.goal().text.clone(), created)
         };
-        let batch = Batch { blobs, status: Some(status_of(&run)), ..Batch::of(records) };
+        let batch = Batch { blobs, status: Some(run.recorded_status()), ..Batch::of(records) };
         // A copy without this note would be continued here.
         if !run.is_over() {
             note_home(journal, id, place.to_owned()).await?;
@@ -100,7 +100,7 @@ impl RunCopy {
             self.run.record(record);
         }
         self.records += records.len() as u64;
-        let status = Some(status_of(&self.run));
+        let status = Some(self.run.recorded_status());
         let batch = Batch { blobs, status, handled: passed_on, ..Batch::of(records) };
         journal.append(&self.lease, batch).await?;
         if self.run.is_over() {

@@ -38,8 +38,8 @@ pub enum Status {
 }
 
 impl Status {
-    /// The statuses that are written to the journal.
-    const WRITTEN: [Status; 9] = [
+    /// The statuses that the journal's list of runs has.
+    pub const RECORDED: [Status; 9] = [
         Status::Running,
         Status::Waiting,
         Status::Paused,
@@ -91,7 +91,7 @@ impl Status {
 
     /// Parses the word from the journal; any other is `Unknown`.
     pub fn from_word(word: &str) -> Self {
-        Self::WRITTEN.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Unknown)
+        Self::RECORDED.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Unknown)
     }
 
     /// Whether nothing more will happen in the run.
@@ -124,8 +124,41 @@ impl Run {
         }
     }
 
+    /// Its status for the journal's list of runs: one that has not begun yet, or is being cancelled, counts as running.
+    pub fn recorded_status(&self) -> Status {
+        match self.status() {
+            Status::New | Status::Running | Status::Cancelling => Status::Running,
+            status @ (Status::Waiting
+            | Status::Paused
+            | Status::Exhausted
+            | Status::Cancelled
+            | Status::Failed
+            | Status::Done
+            | Status::Unproved
+            | Status::NotDone
+            | Status::Damaged
+            | Status::Unknown) => status,
+        }
+    }
+
     /// Its status as one word.
     pub fn status_word(&self) -> &'static str {
         self.status().as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_lists_only_statuses_that_it_can_read_again() {
+        assert_eq!((Run::default().status(), Run::default().recorded_status()), (Status::New, Status::Running));
+        let phase = RunPhase::Cancelling { by: "somebody".into() };
+        let run = Run { phase, ..Run::default() };
+        assert_eq!((run.status(), run.recorded_status()), (Status::Cancelling, Status::Running));
+        for status in Status::RECORDED {
+            assert_eq!(Status::from_word(status.as_str()), status);
+        }
     }
 }

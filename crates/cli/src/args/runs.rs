@@ -1,9 +1,11 @@
 //! `runs`, `show`, `events`, `resume` and what controls a run.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
-use updraft_run::Timestamp;
+use updraft_run::{Status, Timestamp};
 
 use super::shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags};
 use super::{ConfineFlags, PermissionFlags};
@@ -28,22 +30,47 @@ pub(crate) struct RunsArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// A status to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatusWord {
-    Running,
-    Waiting,
-    Paused,
-    Exhausted,
-    Cancelled,
-    Failed,
-    Done,
-    /// It ended well, but nothing shows that all its requirements are met
-    Unproved,
-    /// It ended, and a requirement is not met
-    #[value(name = "not_done")]
-    NotDone,
-    /// Its process ended before the run did
+    /// One that the journal has.
+    Recorded(Status),
+    /// Its process ended before the run did.
     Interrupted,
+}
+
+impl StatusWord {
+    /// What the journal has for it.
+    pub(crate) fn recorded(self) -> Status {
+        match self {
+            StatusWord::Recorded(status) => status,
+            StatusWord::Interrupted => Status::Running,
+        }
+    }
+}
+
+impl ValueEnum for StatusWord {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<StatusWord>> = LazyLock::new(|| {
+            Status::RECORDED.into_iter().map(StatusWord::Recorded).chain([StatusWord::Interrupted]).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let value = match self {
+            StatusWord::Recorded(status) => PossibleValue::new(status.as_str()),
+            StatusWord::Interrupted => PossibleValue::new("interrupted"),
+        };
+        Some(match self {
+            StatusWord::Recorded(Status::Unproved) => {
+                value.help("It ended well, but nothing shows that all its requirements are met")
+            }
+            StatusWord::Recorded(Status::NotDone) => value.help("It ended, and a requirement is not met"),
+            StatusWord::Interrupted => value.help("Its process ended before the run did"),
+            StatusWord::Recorded(_) => value,
+        })
+    }
 }
 
 #[derive(Debug, Args)]

@@ -22,13 +22,13 @@ const FOLDER: usize = 30;
 
 pub(crate) fn run(folders: &AppFolders, args: &RunsArgs) -> CliResult {
     let interrupted = args.status == Some(StatusWord::Interrupted);
-    let running = args.status == Some(StatusWord::Running);
+    let running = args.status == Some(StatusWord::Recorded(Status::Running));
     // Whether a run was interrupted is known only after checking its owner.
     let limit = (!interrupted && !running).then_some(args.limit);
     let filter = RunFilter {
         since: args.since,
         until: args.until,
-        status: args.status.map(status),
+        status: args.status.map(StatusWord::recorded),
         limit,
         ..RunFilter::default()
     };
@@ -97,20 +97,6 @@ fn folder(workspace: &str, here: &Path) -> String {
     match home.as_deref().and_then(|home| Path::new(workspace).strip_prefix(home).ok()) {
         Some(rest) => format!("~/{}", rest.display()),
         None => workspace.to_owned(),
-    }
-}
-
-fn status(word: StatusWord) -> Status {
-    match word {
-        StatusWord::Running | StatusWord::Interrupted => Status::Running,
-        StatusWord::Waiting => Status::Waiting,
-        StatusWord::Paused => Status::Paused,
-        StatusWord::Exhausted => Status::Exhausted,
-        StatusWord::Cancelled => Status::Cancelled,
-        StatusWord::Failed => Status::Failed,
-        StatusWord::Done => Status::Done,
-        StatusWord::Unproved => Status::Unproved,
-        StatusWord::NotDone => Status::NotDone,
     }
 }
 

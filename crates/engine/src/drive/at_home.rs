@@ -3,7 +3,7 @@
 use updraft_journal::{Batch, Blob, Change, Journal, Lease};
 use updraft_run::{Record, Run, RunId, Timestamp};
 
-use super::{NextActions, QueuedInput, RunDriver, status_of};
+use super::{NextActions, QueuedInput, RunDriver};
 use crate::Error;
 use crate::home::{HandedEffect, HomeAttachment, HomeDecision, HomeInputs, RunHome};
 use crate::run_copy::note_had;
@@ -190,7 +190,7 @@ pub(crate) async fn attach(
         for record in &missing {
             run.record(record);
         }
-        let batch = Batch { status: Some(status_of(run)), blobs, ..Batch::of(missing) };
+        let batch = Batch { status: Some(run.recorded_status()), blobs, ..Batch::of(missing) };
         journal.append(lease, batch).await?;
     }
     Ok(attached)

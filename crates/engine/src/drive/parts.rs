@@ -9,7 +9,7 @@ use updraft_journal::{Blob, Lease, Status};
 use updraft_run::{EffectAddress, Input, Reply, Run, RunId, StepId, Timestamp};
 
 use super::calls_from_code::{CallRequest, MOST_WISHES};
-use super::{KnownMarks, RunDriver, status_of};
+use super::{KnownMarks, RunDriver};
 use crate::context::Snapshot;
 use crate::conversation::Conversation;
 use crate::effects::RunningEffects;
@@ -130,7 +130,7 @@ impl RunDriver {
             work: Work::default(),
             code: CodeCalls { wishing, listening: BTreeMap::new(), noted: Vec::new() },
             unwritten: Unwritten::default(),
-            position: Position { lease, status: status_of(&run), head: run.events() },
+            position: Position { lease, status: run.recorded_status(), head: run.events() },
             marks: engine.marks().map(|marks| KnownMarks::of(marks, &run)),
             home,
             run,
