@@ -90,7 +90,11 @@ pub(crate) fn progress(state: &State, cdp: &Cdp, params: &Value) {
             },
         }
     } else {
-        BrowserEvent::DownloadRefused { url: offer.url, name: offer.name, why: "it was broken off".to_owned() }
+        BrowserEvent::DownloadRefused {
+            url: offer.url,
+            name: offer.name,
+            why: "the download was interrupted".to_owned(),
+        }
     };
     state.push(event);
 }
@@ -99,7 +103,7 @@ pub(crate) fn progress(state: &State, cdp: &Cdp, params: &Value) {
 /// place, or name one elsewhere.
 fn keep(received: &File, id: &str, folder: &Path, name: &str) -> io::Result<(PathBuf, u64)> {
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-        return Err(io::Error::other("it has no proper id"));
+        return Err(io::Error::other("the browser gave an invalid id"));
     }
     let (path, mut to) = free_name(folder, name)?;
     let kept = take(received, id).and_then(|mut from| io::copy(&mut from, &mut to));
@@ -119,7 +123,7 @@ fn take(received: &File, id: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(received, id, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     unlinkat(received, id, AtFlags::empty())?;
     Ok(file)

@@ -31,7 +31,7 @@ pub enum Error {
     Login(String),
 
     /// It did not answer in time. The request was cancelled.
-    #[error("it said nothing for {0:?}")]
+    #[error("no response for {0:?}")]
     Silent(Duration),
 
     /// The connection ended during a request: it is unknown whether the request had an effect.
@@ -39,7 +39,7 @@ pub enum Error {
     Lost(String),
 
     /// It gave up the request, and it is unknown how far it had come. The connection stays open.
-    #[error("it gave up: {0}")]
+    #[error("the server aborted the request: {0}")]
     Abandoned(String),
 
     /// It failed too often, and is paused.
@@ -54,7 +54,7 @@ pub enum Error {
     },
 
     /// It answered with a protocol error.
-    #[error("it refused: {message} ({code})")]
+    #[error("the server returned an error: {message} ({code})")]
     Refused {
         /// The JSON-RPC error code.
         code: i32,

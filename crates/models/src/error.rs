@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// The answer broke off after it may have begun: it may be billed, so the caller that keeps the account decides
     /// whether to ask again.
-    #[error("`{model}` broke off: {message}")]
+    #[error("the answer of `{model}` was interrupted: {message}")]
     Broken {
         /// The model.
         model: String,
@@ -64,7 +64,7 @@ pub enum Error {
         again: bool,
     },
     /// It sent nothing within the time limit after the request: it may still be billed.
-    #[error("`{model}` said nothing for {} s", .limit.as_secs_f64())]
+    #[error("no response from `{model}` for {} s", .limit.as_secs_f64())]
     Silent {
         /// The model.
         model: String,

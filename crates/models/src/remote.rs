@@ -148,7 +148,7 @@ impl RemoteModel {
         }
         let patience = &self.endpoint.patience;
         if prompt.attempt > 1 {
-            hear(Delta::Again("the answer broke off"));
+            hear(Delta::Again("the answer was interrupted"));
             // A restarting server, behind a tunnel or a container's port, breaks connections for some seconds.
             tokio::time::sleep(patience.wait(prompt.attempt, None, salt)).await;
         }

@@ -166,7 +166,7 @@ impl AttemptError {
             AttemptError::Cut(message) | AttemptError::Garbled(message) | AttemptError::Useless(message) => {
                 message.clone()
             }
-            AttemptError::Silent(limit) | AttemptError::Stalled(limit) => format!("it said nothing for {limit:?}"),
+            AttemptError::Silent(limit) | AttemptError::Stalled(limit) => format!("no response for {limit:?}"),
         }
     }
 

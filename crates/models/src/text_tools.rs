@@ -89,7 +89,7 @@ impl ToolTextPrompt {
         if let Some(Value::String(name)) = said.get("action")
             && let Some(args @ Value::Object(_)) = said.get("args")
         {
-            let fault = is_risky.then(|| "the call broke off, or was not valid JSON; send it again".to_owned());
+            let fault = is_risky.then(|| "the call was cut off, or was not valid JSON; send it again".to_owned());
             let args = if is_risky { Value::Object(Map::new()) } else { args.clone() };
             answer.calls = vec![ToolCall { id: format!("c{messages}.0"), name: name.clone(), args, fault }];
             answer.text.clear();

@@ -148,7 +148,7 @@ fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) 
 
 /// Reads with a parser that is not ours: should it panic, the file is called damaged.
 fn guarded(kind: DocumentKind, read: impl FnOnce() -> Result<Blocks, ReadError>) -> Result<Blocks, ReadError> {
-    let why = || "the parser gave up on it".to_owned();
+    let why = || "the parser failed on it".to_owned();
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(ReadError::Damaged { kind, why: why() }))
 }
 

@@ -85,7 +85,7 @@ impl DocumentReader {
         }
         let (name, options) = (name.to_owned(), options.clone());
         let reading = tokio::task::spawn_blocking(move || updraft_reader::read(&bytes, &name, &options));
-        reading.await.unwrap_or_else(|_| Err(ReadError::Stopped("the parser gave up on it".to_owned())))
+        reading.await.unwrap_or_else(|_| Err(ReadError::Stopped("the parser failed on it".to_owned())))
     }
 
     /// Reads a file on a thread that may wait, which no task of an async runtime runs on.

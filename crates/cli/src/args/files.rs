@@ -62,7 +62,7 @@ pub(crate) struct ImportArgs {
     /// For node-link data: the model that continues unfinished steps
     #[arg(long, value_name = "PROVIDER/NAME", requires = "file")]
     pub(crate) model: Option<String>,
-    /// The folder: that imported node-link data may work in, or whose files of other tools are imported (default: the current one)
+    /// The folder that imported node-link data may work in, or that other tools' files are imported from (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     #[command(flatten)]
@@ -71,22 +71,22 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OtherToolFlags {
-    /// Of other tools: only what is in this folder, or only what is in your home
+    /// Without FILE: only what is in this folder, or only what is in your home
     #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "file")]
     pub(crate) scope: Option<ImportScopeWord>,
-    /// Of other tools: only these (repeatable, or with commas)
+    /// Without FILE: only these kinds (repeatable, or with commas)
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', conflicts_with = "file")]
     pub(crate) only: Vec<ImportKindWord>,
-    /// Of other tools: show all of what would be written
+    /// Without FILE: show everything that would be written
     #[arg(long, conflicts_with = "file")]
     pub(crate) diff: bool,
-    /// Of other tools: only show what would be imported
+    /// Without FILE: only show what would be imported
     #[arg(long, conflicts_with_all = ["file", "yes"])]
     pub(crate) dry_run: bool,
-    /// Of other tools: do not ask for confirmation
+    /// Without FILE: do not ask for confirmation
     #[arg(long, short = 'y', conflicts_with = "file")]
     pub(crate) yes: bool,
-    /// Of other tools: print one JSON object for each thing that was found
+    /// Without FILE: print one JSON object for each thing that was found
     #[arg(long, conflicts_with = "file")]
     pub(crate) json: bool,
 }

@@ -122,7 +122,7 @@ pub(crate) enum PageUserCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Remove a user, and end all visits of the user
+    /// Remove a user, and sign them out everywhere
     Remove {
         /// The name
         name: String,

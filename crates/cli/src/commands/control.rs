@@ -338,9 +338,9 @@ fn say(run: &Run, head: &RunSummary, input: &Input) -> CliExitCode {
         Input::Cancel { step: Some(step), .. } => format!("step `{step}` of run {id} is cancelled"),
         Input::Cancel { .. } if run.is_over() => format!("run {id} is {status}"),
         Input::Cancel { .. } => format!("run {id} is {status}; calls in progress are being stopped"),
-        Input::Answer { .. } | Input::Decline { .. } => format!("answered; run {id} is {}", runs::word(head)),
-        Input::Tell { .. } => format!("told; run {id} is {}", runs::word(head)),
-        _ => format!("decided; run {id} is {}", runs::word(head)),
+        Input::Answer { .. } | Input::Decline { .. } => format!("answer recorded; run {id} is {}", runs::word(head)),
+        Input::Tell { .. } => format!("message sent; run {id} is {}", runs::word(head)),
+        _ => format!("decision recorded; run {id} is {}", runs::word(head)),
     };
     out::note(&text);
     CliExitCode::Done

@@ -23,7 +23,7 @@ pub(super) fn run(folders: &AppFolders, command: &PageUserCommand) -> CliResult 
         }
         PageUserCommand::Remove { name } => {
             users.remove(name)?;
-            out::note(&format!("{name} is no user any more"));
+            out::note(&format!("removed user {name}"));
         }
         PageUserCommand::List { json } => {
             for user in users.list()? {

@@ -126,7 +126,7 @@ impl ConsoleFeed {
             }
             Event::Told { message } => {
                 if !self.is_own(message) {
-                    self.push(ConsoleNews::Logged(format!("told from elsewhere: {}", out::short(message, 300))));
+                    self.push(ConsoleNews::Logged(format!("message from elsewhere: {}", out::short(message, 300))));
                 }
             }
             Event::Wanted { .. } | Event::StepDone { .. } | Event::Planned { .. } if talks => {}

@@ -133,9 +133,9 @@ impl ConsoleState {
             "Enter sends it · Tab takes it · Ctrl-R finds an older one · Esc ends the search".to_owned()
         } else if self.is_working {
             match self.mode {
-                ConsoleMode::Talk | ConsoleMode::Ask => "what you send is told to the agents".to_owned(),
+                ConsoleMode::Talk | ConsoleMode::Ask => "agents read what you send".to_owned(),
                 ConsoleMode::Watch | ConsoleMode::Look => {
-                    "what you send is told to the agents · /cancel stops the run".to_owned()
+                    "agents read what you send · /cancel stops the run".to_owned()
                 }
             }
         } else {

@@ -45,7 +45,7 @@ fn work_under_way_is_above_the_composer() {
             shown.contains("これは") && shown.contains("$ cargo test") && shown.contains("● working · 3 s"),
             "{shown}"
         );
-        assert!(shown.contains("› leave the tests as they are\n  what you send is told"), "{shown}");
+        assert!(shown.contains("› leave the tests as they are\n  agents read what you send"), "{shown}");
     }
 }
 

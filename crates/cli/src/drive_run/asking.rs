@@ -18,8 +18,8 @@ use crate::{out, settings};
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Said about a message that answers no question: while other steps are at work, and while the run rests.
-const TOLD_AT_WORK: &str = "told; the agents read it before their next turn";
-const TOLD_AT_REST: &str = "told; the agents read it when the run goes on";
+const TOLD_AT_WORK: &str = "message sent; agents read it before their next turn";
+const TOLD_AT_REST: &str = "message sent; agents read it when the run continues";
 
 /// What the user is asked about a run, and what they have said that the run has not been sent yet.
 pub(super) struct RunQuestions<'a> {
@@ -80,7 +80,7 @@ impl<'a> RunQuestions<'a> {
                 Happening::Outcome(QuestionOutcome::Said(input)) => self.send(sender, input),
                 Happening::Outcome(QuestionOutcome::LeftOpen) => {
                     let end = if self.own.is_some() { "\n" } else { "" };
-                    out::note(&format!("left open; the rest goes on{end}"));
+                    out::note(&format!("question left open; other steps continue{end}"));
                 }
                 Happening::Outcome(QuestionOutcome::Withdrawn) => {}
                 Happening::Request(request) => {

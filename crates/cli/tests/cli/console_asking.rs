@@ -181,7 +181,7 @@ fn a_message_at_a_question_is_told_and_used_when_the_run_goes_on() {
     pty.types("Read it\r");
     pty.shows("allow it?");
     pty.types("/tell Whisper it\r");
-    pty.shows("told; the agents read it when the run goes on");
+    pty.shows("message sent; agents read it when the run continues");
     World::until("it is in the journal", || journal_says(&world, "Whisper it"));
     // The question stays.
     pty.shows("allow it?");
@@ -225,7 +225,7 @@ fn a_run_that_rests_in_a_console_hears_other_terminals() {
     pty.types("Read it\r");
     pty.shows("allow it?");
     world.updraft(&["tell", "last", "Whisper it"]).code(0);
-    pty.shows("told from elsewhere: Whisper it");
+    pty.shows("message from elsewhere: Whisper it");
     assert!(journal_says(&world, "Whisper it"));
     pty.shows("allow it?");
     world.updraft(&["approve", "last"]).code(0);

@@ -301,7 +301,7 @@ fn a_server_that_only_sends_comments_stops_the_run() {
     let mut command = world.command(&["run", "--agent", "thinker", "--model", "openai/m", "think"]);
     command.env("OPENAI_BASE_URL", format!("http://{address}/v1")).env("OPENAI_API_KEY", "a-key-of-ours");
     command.env("UPDRAFT_SILENCE", "1s");
-    ended(command).code(4).says("said nothing for 1 s; set a longer `silence`").says("updraft resume");
+    ended(command).code(4).says(" for 1 s; set a longer `silence`").says("updraft resume");
     assert_eq!(asked.lock().unwrap().len(), 1);
     let shown = world.updraft(&["show", "--json", &world.last()]).code(0).value();
     assert_eq!((&shown["statistics"]["doubtful_calls"], &shown["statistics"]["turns"]), (&json!(1), &json!(1)));

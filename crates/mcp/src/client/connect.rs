@@ -299,7 +299,9 @@ fn words(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => deepest(error.error.as_ref()),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => words(fallback),
-        ClientInitializeError::JsonRpcError(told) => cut(&format!("it refused: {}", told.message), 500),
+        ClientInitializeError::JsonRpcError(told) => {
+            cut(&format!("the server returned an error: {}", told.message), 500)
+        }
         other => cut(&other.to_string(), 300),
     }
 }

@@ -181,7 +181,7 @@ impl From<RestError> for RestFailure {
 pub(super) enum RestError {
     #[error(transparent)]
     Outside(#[from] AdmissionError),
-    #[error("its answer broke off")]
+    #[error("its answer was interrupted")]
     Broken(#[source] reqwest::Error),
     #[error("{0}")]
     Status(String),

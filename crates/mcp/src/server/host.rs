@@ -60,7 +60,7 @@ where
     match running.waiting().await {
         Ok(QuitReason::Cancelled) => Ok(ConversationEnd::Stopped),
         Ok(_) => Ok(ConversationEnd::Left),
-        Err(error) => Err(format!("the conversation broke off: {error}")),
+        Err(error) => Err(format!("the connection was interrupted: {error}")),
     }
 }
 

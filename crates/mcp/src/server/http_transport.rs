@@ -62,7 +62,7 @@ impl HttpService {
             }
             Err(error) => {
                 let refused =
-                    RejectedMessage::new(Value::Null, ErrorCode::PARSE_ERROR, format!("the body broke off: {error}"));
+                    RejectedMessage::new(Value::Null, ErrorCode::PARSE_ERROR, format!("the body was cut off: {error}"));
                 return json(StatusCode::BAD_REQUEST, refused.answer());
             }
         };

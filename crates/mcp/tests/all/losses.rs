@@ -104,7 +104,7 @@ async fn a_task_that_its_server_cancels_is_in_doubt_and_the_server_goes_on() {
     let dispatcher = world.dispatcher(&servers).await;
     let reply = world.reply(&dispatcher, "mcp_c_task", json!({"text": "give up"})).await;
     let Reply::InDoubt { evidence } = reply else { panic!("{reply:?}") };
-    assert!(evidence.contains("it gave up: its task was cancelled"), "{evidence}");
+    assert!(evidence.contains("the server aborted the request: its task was cancelled"), "{evidence}");
     assert_eq!(world.output(&dispatcher, "mcp_c_echo", json!({"text": "x"})).await.text, "x");
     assert_eq!(servers.get("c").unwrap().health().starts, 1);
     servers.close().await;
@@ -133,7 +133,10 @@ async fn a_call_of_the_plain_form_that_is_lost_is_in_doubt_and_one_turned_away_i
         assert!(evidence.contains("may or may not have been done"), "{evidence}");
     }
     let refused = world.failure(&dispatcher, "mcp_p_do", json!({"how": "refuse"})).await;
-    assert!(refused.contains("it refused: HTTP 422 Unprocessable Entity: not like this"), "{refused}");
+    assert!(
+        refused.contains("the server returned an error: HTTP 422 Unprocessable Entity: not like this"),
+        "{refused}"
+    );
     let babbled = world.failure(&dispatcher, "mcp_p_do", json!({"how": "babble"})).await;
     assert!(babbled.contains("its answer cannot be used: its answer is not JSON"), "{babbled}");
     assert_eq!(world.output(&dispatcher, "mcp_p_do", json!({"how": "well"})).await.text, "well");

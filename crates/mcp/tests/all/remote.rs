@@ -123,8 +123,8 @@ async fn a_connection_that_breaks_leaves_a_call_in_doubt_and_a_refusal_does_not(
     let reply = world.reply(&dispatcher, "mcp_m_echo", json!({"do": "break"})).await;
     assert!(matches!(reply, Reply::InDoubt { .. }), "{reply:?}");
     let refused = world.failure(&dispatcher, "mcp_m_echo", json!({"do": "refuse"})).await;
-    assert!(refused.contains("it refused: no such thing"), "{refused}");
+    assert!(refused.contains("the server returned an error: no such thing"), "{refused}");
     let turned_away = world.failure(&dispatcher, "mcp_m_echo", json!({"do": "too often"})).await;
-    assert!(turned_away.contains("it refused: HTTP 429 Too Many Requests: later"), "{turned_away}");
+    assert!(turned_away.contains("the server returned an error: HTTP 429 Too Many Requests: later"), "{turned_away}");
     servers.close().await;
 }

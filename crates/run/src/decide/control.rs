@@ -234,8 +234,9 @@ impl Run {
     pub(super) fn after_timeout(&self, id: &EffectAddress, attempt: u32, limit: Millis) -> Vec<Event> {
         let mut events = vec![Event::Interrupted { id: id.clone(), attempt }];
         let (model, seconds) = (self.payee_of(id), limit.0.div_ceil(1000));
-        let why =
-            format!("`{model}` said nothing for {seconds} s; set a longer `silence` in the settings to wait longer");
+        let why = format!(
+            "no response from `{model}` for {seconds} s; set a longer `silence` in the settings to wait longer"
+        );
         if self.can_halt(id) {
             events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
         } else {

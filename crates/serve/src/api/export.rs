@@ -71,7 +71,7 @@ pub(super) async fn export(
             tokio::task::spawn_blocking(move || {
                 let mut out = BufWriter::with_capacity(PIECE, PieceWriter(pieces));
                 if let Err(fault) = runs.export(&id, &mut out) {
-                    tracing::warn!(run = %id, "an export broke off: {}", fault.in_one_line());
+                    tracing::warn!(run = %id, "an export was interrupted: {}", fault.in_one_line());
                 }
                 // The client may be gone.
                 let _ = out.flush();

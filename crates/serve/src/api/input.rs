@@ -171,7 +171,7 @@ async fn collect(body: Body, most: usize) -> Result<Bytes, Problem> {
     loop {
         let next = tokio::time::timeout(SILENCE, stream.next()).await.map_err(|_| too_slow())?;
         let Some(part) = next else { return Ok(bytes.into()) };
-        let part = part.map_err(|error| Problem::unreadable(format!("the body broke off: {error}")))?;
+        let part = part.map_err(|error| Problem::unreadable(format!("the body was cut off: {error}")))?;
         if bytes.len() + part.len() > most {
             return Err(too_large(most));
         }

@@ -202,5 +202,5 @@ fn in_short(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(is_said).collect();
     let last = lines[lines.len().saturating_sub(4)..].join("; ");
     let last: String = last.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST_SAID).collect();
-    if last.is_empty() { "git says nothing about it".to_owned() } else { last }
+    if last.is_empty() { "git printed no reason".to_owned() } else { last }
 }

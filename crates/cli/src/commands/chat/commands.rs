@@ -45,7 +45,7 @@ const KEYS: &str = "\
 Enter sends, Alt-Enter or \\ and Enter begins a new line. Esc stops the work, Ctrl-C twice leaves.
 Up and Ctrl-R find earlier messages. @ completes files, Tab takes what is offered. Ctrl-V pastes a picture.
 Ctrl-O shows the newest tool call in full, Ctrl-G the steps on the whole screen. Ctrl-L draws the screen again, Ctrl-Z stops the program.
-What you send while agents work is told to them; while they ask, /tell does it.";
+What you send while agents work is a message to them; while they ask, use /tell for that.";
 
 /// Whether the conversation goes on after a command.
 pub(super) enum Obedience {

@@ -138,7 +138,7 @@ async fn silence_is_not_waited_for_without_end() {
     check_all(
         "silence in the midst",
         |house| vec![Act::Send(half(house)), Act::Pause(long)],
-        Then::Told("it said nothing for 300ms"),
+        Then::Told("no response for 300ms"),
     )
     .await;
 }
@@ -160,7 +160,7 @@ async fn bytes_that_say_nothing_are_no_progress() {
     check_all(
         "comments in the midst",
         |house| vec![Act::Send(half(house)), Act::Drip(chunk(blanks(house).as_bytes()), every)],
-        Then::Told("it said nothing for 300ms"),
+        Then::Told("no response for 300ms"),
     )
     .await;
     check_all(
@@ -173,7 +173,7 @@ async fn bytes_that_say_nothing_are_no_progress() {
     for house in HOUSES.iter().filter(|house| pings(house)) {
         let ping = chunk(b"event: ping\ndata: {\"type\":\"ping\"}\n\n");
         let acts = vec![Act::Send(half(house)), Act::Drip(ping, every)];
-        check(house, "pings", acts, Then::Told("it said nothing for 300ms")).await;
+        check(house, "pings", acts, Then::Told("no response for 300ms")).await;
     }
 }
 

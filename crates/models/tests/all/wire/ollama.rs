@@ -332,7 +332,7 @@ async fn an_error_among_the_lines_is_no_answer() {
         assert!(message.starts_with(why), "{message}");
         talk.attempt = 2;
         assert_eq!(talk.ask(&*model).await.unwrap().text, "whole");
-        assert_eq!(talk.heard, ["text half", "again: the answer broke off", "text whole"]);
+        assert_eq!(talk.heard, ["text half", "again: the answer was interrupted", "text whole"]);
     }
 }
 

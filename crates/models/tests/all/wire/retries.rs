@@ -56,7 +56,7 @@ async fn a_half_streamed_answer_is_never_used_and_whoever_pays_is_told() {
         (stream(HALF), "the stream ended before the answer did"),
         (stream(&error), "status 500: slot lost"),
         (stream(&garbled), "expected value at line 1 column 13 in `{\"choices\": oops`"),
-        (silent_after(HALF), "it said nothing for 300ms"),
+        (silent_after(HALF), "no response for 300ms"),
     ];
     for (first, why) in cases {
         let server = Server::new(vec![first, stream(&says("whole"))]).await;
@@ -69,7 +69,7 @@ async fn a_half_streamed_answer_is_never_used_and_whoever_pays_is_told() {
 
         talk.attempt = 2;
         assert_eq!(talk.ask(&*model(&server)).await.unwrap().text, "whole");
-        assert_eq!(talk.heard, ["text half", "again: the answer broke off", "text whole"]);
+        assert_eq!(talk.heard, ["text half", "again: the answer was interrupted", "text whole"]);
         assert_eq!(server.bodies()[0], server.bodies()[1]);
     }
 }
@@ -111,7 +111,7 @@ async fn four_attempts_are_made_and_the_last_words_kept() {
 
     let silent = Server::always(vec![Act::Pause(Duration::from_mins(1))]).await;
     let error = Talk::new().ask(&*model(&silent)).await.unwrap_err();
-    assert_eq!(error.to_string(), "`openai-compatible/test` said nothing for 1.5 s");
+    assert_eq!(error.to_string(), "no response from `openai-compatible/test` for 1.5 s");
     assert_eq!(silent.bodies().len(), 1);
 }
 
