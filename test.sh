@@ -11,6 +11,7 @@ PART=""
 FETCHING="" # the process that fetches what tests need, while everything is built
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/updraft-test.XXXXXX")
 SKIPS=$SCRATCH/skips # what was skipped, a line each: parts are processes of their own
+export UPDRAFT_TEST_SKIPS=$SKIPS # for programs that find out themselves
 PARTS=()             # NAME=FUNCTION of what runs after the tests, several at a time
 JOBS=()              # the processes of parts
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import network
 from network import Network
 from node import SECONDS
+from skips import skip
 
 HERE = Path(__file__).resolve().parent
 COMPOSE = HERE.parent.parent / "deploy/restate/compose.yaml"
@@ -151,7 +152,7 @@ def main():
         sys.exit(__doc__)
     without = network.why_not()
     if without:
-        print(f"  SKIP  what deploy/restate describes is not started: {without}")
+        skip(f"what deploy/restate describes is not started: {without}")
         return
     network.in_own_namespace()
     began = time.monotonic()

@@ -30,6 +30,7 @@ sys.path.insert(0, str(HERE.parent / "mcp"))
 import network  # noqa: E402
 from cluster import CableNetwork, Cluster  # noqa: E402
 from outside import Outside  # noqa: E402
+from skips import skip  # noqa: E402
 from workload import ClusterWorker, Workload, faketime, script  # noqa: E402
 
 
@@ -201,7 +202,7 @@ def main():
     given = parser.parse_args()
     without = network.why_not()
     if without:
-        print(f"  SKIP  the network is not cut, and requests are not signed: {without}")
+        skip(f"faults of the network on Restate, and signed requests: {without}")
     else:
         network.in_own_namespace()
     if not faketime():
