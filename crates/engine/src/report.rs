@@ -259,7 +259,7 @@ pub fn waiting_for(run: &Run) -> Vec<Value> {
             if let Some(inquiry) = inquiry {
                 wait["from"] = json!(inquiry.from);
                 wait["form"] = json!(inquiry.form);
-                wait["visit"] = json!(inquiry.visit);
+                wait["visit"] = json!(inquiry.url);
             }
             Some(wait)
         }

@@ -62,11 +62,11 @@ pub enum Error {
         message: String,
     },
 
-    /// A person has to visit addresses first. Nothing was done.
-    #[error("it wants a person to visit an address first{}: {message}", addresses(.visits))]
-    Visits {
-        /// The addresses.
-        visits: Vec<VisitRequest>,
+    /// A person has to open URLs first. Nothing was done.
+    #[error("a person must open a URL first{}: {message}", in_brackets(.urls))]
+    OpenUrls {
+        /// The URLs.
+        urls: Vec<UrlRequest>,
         /// Its message, truncated.
         message: String,
     },
@@ -80,19 +80,19 @@ pub enum Error {
     Cancelled,
 }
 
-/// An address that a server wants a person to visit first.
+/// A URL that a server wants a person to open first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VisitRequest {
+pub struct UrlRequest {
     /// The server's id for it.
     pub id: String,
-    /// The address.
-    pub address: String,
+    /// The URL.
+    pub url: String,
     /// Its purpose, in the server's words.
     pub message: String,
 }
 
-fn addresses(visits: &[VisitRequest]) -> String {
-    let all: Vec<String> = visits.iter().map(|visit| cut(&visit.address, 500)).collect();
+fn in_brackets(urls: &[UrlRequest]) -> String {
+    let all: Vec<String> = urls.iter().map(|request| cut(&request.url, 500)).collect();
     if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
 }
 
@@ -107,7 +107,7 @@ impl Error {
             | Error::Unreachable(_)
             | Error::Login(_)
             | Error::Resting { .. }
-            | Error::Visits { .. }
+            | Error::OpenUrls { .. }
             | Error::Refused { .. } => true,
             Error::Silent(_) | Error::Lost(_) | Error::Abandoned(_) | Error::Nonsense(_) | Error::Cancelled => false,
         }
@@ -126,7 +126,7 @@ impl Error {
             Error::Abandoned(text) => Error::Abandoned(words(&text)),
             Error::Resting { times, last, wait } => Error::Resting { times, last: words(&last), wait },
             Error::Refused { code, message } => Error::Refused { code, message: words(&message) },
-            Error::Visits { visits, message } => Error::Visits { visits, message: words(&message) },
+            Error::OpenUrls { urls, message } => Error::OpenUrls { urls, message: words(&message) },
             Error::Nonsense(text) => Error::Nonsense(words(&text)),
             same @ (Error::Unknown(_) | Error::Login(_) | Error::Silent(_) | Error::Cancelled) => same,
         }

@@ -43,4 +43,4 @@ pub use client::{
     McpHost, ProtocolViolations, ProxySettings, SHOWN, Sampler, SecretStore, Server, ServerHealth, ServerResource,
     Servers, ToolDescription, ToolHints, ToolNames, refused_login,
 };
-pub use error::{Error, VisitRequest};
+pub use error::{Error, UrlRequest};

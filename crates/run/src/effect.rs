@@ -79,9 +79,9 @@ pub struct Inquiry {
     /// JSON Schema of the object that is expected, with plain fields; absent if only consent is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Value>,
-    /// An address for the person to visit. We see nothing of what happens there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub visit: Option<String>,
+    /// A URL that the person is asked to open. We see nothing of what happens there.
+    #[serde(rename = "visit", default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// The name the asker gave the question; empty if it gave none. Absent in runs recorded before names were kept:
     /// those are decided as they were then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub enum EffectClass {
     Opaque,
 }
 
-/// How a handle begins that says only that hooks had nothing against a call: its work cannot be found again by it.
+/// Prefix of a handle that records only that hooks allowed the call. Such a handle cannot be used to resume the call.
 pub const HOOKS_PASSED: &str = "hooks passed: ";
 
 impl EffectClass {

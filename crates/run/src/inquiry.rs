@@ -29,9 +29,9 @@ impl Inquiry {
     /// The question as a person sees it: who asks, what is asked, and a warning not to enter secrets.
     pub fn words(&self) -> String {
         let mut words = format!("{} asks: {}", self.from, head(&self.text, LONGEST));
-        if let Some(address) = &self.visit {
-            words.push_str("\nIt asks you to visit ");
-            words.push_str(head(address, LONGEST));
+        if let Some(url) = &self.url {
+            words.push_str("\nIt asks you to open ");
+            words.push_str(head(url, LONGEST));
             words.push_str("\nCheck the address first; answer `yes` when you are done there.");
         }
         if self.form.is_some() {
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     fn inquiry(form: Value) -> Inquiry {
-        Inquiry { from: "MCP server `shop`".into(), text: "How many?".into(), form: Some(form), visit: None, key: None }
+        Inquiry { from: "MCP server `shop`".into(), text: "How many?".into(), form: Some(form), url: None, key: None }
     }
 
     fn whole() -> Inquiry {
@@ -435,8 +435,8 @@ mod tests {
 
     #[test]
     fn a_visit_wants_a_word_of_consent() {
-        let visit = Some("https://example.com/pay".to_owned());
-        let inquiry = Inquiry { from: "MCP server `shop`".into(), text: "Pay".into(), form: None, visit, key: None };
+        let url = Some("https://example.com/pay".to_owned());
+        let inquiry = Inquiry { from: "MCP server `shop`".into(), text: "Pay".into(), form: None, url, key: None };
         assert_eq!((inquiry.read("yes"), inquiry.read("maybe").is_err()), (Ok("{}".into()), true));
         assert!(inquiry.words().contains("https://example.com/pay"));
     }

@@ -61,8 +61,8 @@ impl InnerCall {
     /// Whether it asks a person this question. One recorded before names were kept never matches a named one.
     pub(crate) fn asks(&self, inquiry: &Inquiry) -> bool {
         let Some((asked, _)) = &self.inquiry else { return false };
-        let Inquiry { from, text, form, visit, key } = &**asked;
-        let is_worded_so = (from, text, form, visit) == (&inquiry.from, &inquiry.text, &inquiry.form, &inquiry.visit);
+        let Inquiry { from, text, form, url, key } = &**asked;
+        let is_worded_so = (from, text, form, url) == (&inquiry.from, &inquiry.text, &inquiry.form, &inquiry.url);
         let is_named_so = *key == inquiry.key || (key.is_none() && inquiry.key.as_deref() == Some(""));
         is_worded_so && is_named_so
     }

@@ -197,7 +197,7 @@ fn wanted(id: &EffectAddress, effect: &Effect, run: &Run) -> Vec<JsonEvent> {
             if let Some(inquiry) = inquiry {
                 item["from"] = json!(inquiry.from);
                 item["form"] = json!(inquiry.form);
-                item["visit"] = json!(inquiry.visit);
+                item["visit"] = json!(inquiry.url);
             }
             item
         }

@@ -32,15 +32,15 @@ pub(super) struct CallingRun {
 impl CallingRun {
     /// Puts a server's question to the run's user. `key` is the server's own name for the question, if it has one.
     pub(super) async fn elicit(&self, server: &str, text: String, wanted: ElicitationKind, key: &str) -> ElicitResult {
-        let (form, visit) = match wanted {
+        let (form, url) = match wanted {
             ElicitationKind::Form(form) => (Some(form), None),
-            ElicitationKind::Visit(address) => (None, Some(address)),
+            ElicitationKind::Url(url) => (None, Some(url)),
         };
         let is_too_large = form.as_ref().is_some_and(|form| form.to_string().len() > LARGEST);
-        if is_too_large || visit.as_ref().is_some_and(|address| address.len() > LARGEST) || key.len() > LARGEST {
+        if is_too_large || url.as_ref().is_some_and(|url| url.len() > LARGEST) || key.len() > LARGEST {
             return ElicitResult::new(ElicitationAction::Decline);
         }
-        let inquiry = Inquiry { from: named(server), text, form: form.clone(), visit, key: Some(key.to_owned()) };
+        let inquiry = Inquiry { from: named(server), text, form: form.clone(), url, key: Some(key.to_owned()) };
         match (self.caller.inquire(inquiry).await, form) {
             (Reply::Said(said), Some(form)) => {
                 let given = serde_json::from_str(&said).unwrap_or(Value::Null);

@@ -31,12 +31,12 @@ use super::repair;
 use super::rounds::CallHandle;
 use super::stdio::UNUSABLE;
 use crate::config::ServerTimeouts;
-use crate::error::{Error, VisitRequest, chain, cut, deepest};
+use crate::error::{Error, UrlRequest, chain, cut, deepest};
 
-/// Error code of revision 2025-11-25: a person has to visit an address before the call can be made.
-pub(super) const VISIT_FIRST: i32 = -32042;
-/// Maximum number of addresses that a person is asked to visit for one call.
-const VISITS: usize = 5;
+/// Error code of revision 2025-11-25: a person has to open a URL before the call can be made.
+pub(super) const OPEN_URL_FIRST: i32 = -32042;
+/// Maximum number of URLs that a person is asked to open for one call.
+const MOST_URLS: usize = 5;
 /// Maximum number of pages and of entries of one list: more than any server has.
 const PAGES: usize = 100;
 const ENTRIES: usize = 5_000;
@@ -314,8 +314,10 @@ impl Connection {
     async fn explained(&self, error: ServiceError) -> Error {
         match error {
             ServiceError::McpError(told) if told.code == UNUSABLE => Error::Nonsense(cut(&told.message, 500)),
-            ServiceError::McpError(told) if told.code.0 == VISIT_FIRST && self.manner != ProtocolStyle::Stateless => {
-                Error::Visits { visits: visits(told.data.as_ref()), message: cut(&told.message, 500) }
+            ServiceError::McpError(told)
+                if told.code.0 == OPEN_URL_FIRST && self.manner != ProtocolStyle::Stateless =>
+            {
+                Error::OpenUrls { urls: urls(told.data.as_ref()), message: cut(&told.message, 500) }
             }
             ServiceError::McpError(told) => Error::Refused { code: told.code.0, message: cut(&told.message, 2_000) },
             ServiceError::Timeout { timeout } => Error::Silent(timeout),
@@ -353,15 +355,15 @@ fn listing<M>(
     request
 }
 
-/// The addresses to visit that an error lists.
-fn visits(data: Option<&Value>) -> Vec<VisitRequest> {
+/// The URLs to open that an error lists.
+fn urls(data: Option<&Value>) -> Vec<UrlRequest> {
     let all = data.and_then(|data| data["elicitations"].as_array()).into_iter().flatten();
-    let visit = |one: &Value| {
+    let request = |one: &Value| {
         let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
-        let is_visit = one.get("mode").is_none_or(|mode| mode == "url") && !text("url").is_empty();
-        is_visit.then(|| VisitRequest { id: text("elicitationId"), address: text("url"), message: text("message") })
+        let is_url = one.get("mode").is_none_or(|mode| mode == "url") && !text("url").is_empty();
+        is_url.then(|| UrlRequest { id: text("elicitationId"), url: text("url"), message: text("message") })
     };
-    all.filter_map(visit).take(VISITS).collect()
+    all.filter_map(request).take(MOST_URLS).collect()
 }
 
 /// Translates a failure to send a request: if no server was reached, the request had no effect.

@@ -99,7 +99,7 @@ impl ServerRequestHandler {
                 let Ok(schema) = serde_json::to_value(requested_schema) else { return declined };
                 (message, ElicitationKind::Form(schema))
             }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, ElicitationKind::Visit(url)),
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, ElicitationKind::Url(url)),
             _ => return declined,
         };
         if let Some(asker) = asker.filter(|_| self.host.inquires) {
@@ -111,7 +111,7 @@ impl ServerRequestHandler {
             (ElicitationAnswer::Accept(given), ElicitationKind::Form(schema)) => {
                 accept(schema, given).unwrap_or(declined)
             }
-            (ElicitationAnswer::Accept(_), ElicitationKind::Visit(_)) => ElicitResult::new(ElicitationAction::Accept),
+            (ElicitationAnswer::Accept(_), ElicitationKind::Url(_)) => ElicitResult::new(ElicitationAction::Accept),
             (ElicitationAnswer::Decline, _) => declined,
             (ElicitationAnswer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
         }

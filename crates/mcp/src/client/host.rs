@@ -183,8 +183,8 @@ pub struct ElicitationRequest {
 pub enum ElicitationKind {
     /// Values that fit a JSON Schema of an object with plain fields.
     Form(Value),
-    /// A visit to an address; what happens there does not pass through us.
-    Visit(String),
+    /// A URL that the person opens; what happens there does not pass through us.
+    Url(String),
 }
 
 /// The answer of a person.

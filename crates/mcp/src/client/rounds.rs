@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use super::calling_run::LARGEST;
 use super::connect::ProtocolStyle;
-use super::connection::{CallOptions, Connection, VISIT_FIRST, strange};
+use super::connection::{CallOptions, Connection, OPEN_URL_FIRST, strange};
 use super::repair;
-use crate::error::{Error, VisitRequest};
+use crate::error::{Error, UrlRequest};
 
 /// Maximum number of rounds of questions during one call.
 const ROUNDS: u32 = 10;
@@ -103,7 +103,7 @@ impl Connection {
                     (params.request_state, params.input_responses) = (state, answers);
                 } else {
                     // In earlier revisions the call is repeated without the answers.
-                    all_visited(answers.unwrap_or_default())?;
+                    all_opened(answers.unwrap_or_default())?;
                 }
                 waiting.forget().await;
             }
@@ -115,8 +115,8 @@ impl Connection {
                 request.get_meta_mut().insert(TRACEPARENT.into(), trace.to_string().into());
             }
             let answer = match self.ask(request, waiting).await {
-                Err(Error::Visits { visits, .. }) if !visits.is_empty() => {
-                    Ok(ServerResult::InputRequiredResult(InputRequiredResult::new(Some(as_questions(visits)), None)))
+                Err(Error::OpenUrls { urls, .. }) if !urls.is_empty() => {
+                    Ok(ServerResult::InputRequiredResult(InputRequiredResult::new(Some(as_questions(urls)), None)))
                 }
                 other => other,
             };
@@ -228,26 +228,26 @@ impl Connection {
     }
 }
 
-/// Turns addresses to visit into questions.
-fn as_questions(visits: Vec<VisitRequest>) -> InputRequests {
-    let question = |(k, visit): (usize, VisitRequest)| {
-        let key = if visit.id.is_empty() { k.to_string() } else { visit.id.clone() };
+/// Turns URLs to open into questions.
+fn as_questions(urls: Vec<UrlRequest>) -> InputRequests {
+    let question = |(k, request): (usize, UrlRequest)| {
+        let key = if request.id.is_empty() { k.to_string() } else { request.id.clone() };
         let params = ElicitRequestParams::UrlElicitationParams {
             meta: None,
-            message: visit.message,
-            url: visit.address,
-            elicitation_id: visit.id,
+            message: request.message,
+            url: request.url,
+            elicitation_id: request.id,
         };
         (key, InputRequest::Elicitation(ElicitRequest::new(params)))
     };
-    visits.into_iter().enumerate().map(question).collect()
+    urls.into_iter().enumerate().map(question).collect()
 }
 
-/// Whether a person has visited all addresses; the error becomes the result of the call.
-fn all_visited(answers: BTreeMap<String, Value>) -> Result<(), Error> {
+/// Whether a person has opened all URLs; the error becomes the result of the call.
+fn all_opened(answers: BTreeMap<String, Value>) -> Result<(), Error> {
     if answers.into_values().all(|answer| answer["action"] == "accept") {
         return Ok(());
     }
-    let message = "it wants a person to visit an address first, and they declined".to_owned();
-    Err(Error::Refused { code: VISIT_FIRST, message })
+    let message = "a person must open a URL first, and declined to".to_owned();
+    Err(Error::Refused { code: OPEN_URL_FIRST, message })
 }

@@ -368,7 +368,7 @@ impl Server {
             | Error::Login(_)
             | Error::Resting { .. }
             | Error::Refused { .. }
-            | Error::Visits { .. }
+            | Error::OpenUrls { .. }
             | Error::Abandoned(_)
             | Error::Nonsense(_)
             | Error::Cancelled => {}

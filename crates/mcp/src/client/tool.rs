@@ -118,7 +118,7 @@ impl ServerTool {
                 Reply::Failed(Failure::new(FailureKind::Tool, words))
             }
             Error::Login(_) | Error::Unknown(_) => Reply::Failed(Failure::new(FailureKind::Config, words)),
-            Error::Unfetched(_) | Error::Refused { .. } | Error::Visits { .. } | Error::Nonsense(_) => {
+            Error::Unfetched(_) | Error::Refused { .. } | Error::OpenUrls { .. } | Error::Nonsense(_) => {
                 Reply::Failed(Failure::new(FailureKind::Tool, words))
             }
         }

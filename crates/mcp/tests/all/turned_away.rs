@@ -96,7 +96,7 @@ struct Person {
 
 impl ElicitationHandler for Person {
     fn ask(&self, question: ElicitationRequest) -> HostFuture<'_, ElicitationAnswer> {
-        let ElicitationKind::Visit(address) = question.wanted else { panic!("{question:?}") };
+        let ElicitationKind::Url(address) = question.wanted else { panic!("{question:?}") };
         self.sent_to.lock().unwrap().push(format!("{}: {address}", question.message));
         let answer = if self.goes { ElicitationAnswer::Accept(Value::Null) } else { ElicitationAnswer::Decline };
         Box::pin(std::future::ready(answer))
@@ -142,7 +142,7 @@ async fn a_call_that_wants_an_address_visited_first_is_made_again_afterwards() {
             assert_eq!(world.output(&dispatcher, "mcp_m_files", json!({})).await.text, "a.txt");
         } else {
             let failure = world.failure(&dispatcher, "mcp_m_files", json!({})).await;
-            assert!(failure.contains("visit an address first, and they declined"), "{failure}");
+            assert!(failure.contains("open a URL first, and declined to"), "{failure}");
         }
         assert_eq!(*person.sent_to.lock().unwrap(), ["Connect your files: https://drive.example/connect"]);
         assert_eq!(calls.load(Ordering::Relaxed), if goes { 2 } else { 1 });

@@ -16,7 +16,7 @@ fn calling(prepared: PreparedCall) -> World {
 
 fn inquiry(text: &str) -> Inquiry {
     let form = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-    Inquiry { from: "MCP server `shop`".into(), text: text.into(), form: Some(form), visit: None, key: None }
+    Inquiry { from: "MCP server `shop`".into(), text: text.into(), form: Some(form), url: None, key: None }
 }
 
 fn asks(world: &mut World, text: &str) -> String {

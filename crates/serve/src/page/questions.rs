@@ -43,7 +43,7 @@ pub(super) fn asked(question: &QuestionEntry) -> Markup {
             div.wanted-call { code.tool { (call.name) } (words::value(&call.args)) }
         }
         @if !question.origins.is_empty() { p.origins { "Text from " (question.origins.in_words()) " could misuse it." } }
-        @if let Some(visit) = &question.visit { p.visit { "It asks you to visit: " code { (visit) } } }
+        @if let Some(url) = &question.url { p.visit { "It asks you to open: " code { (url) } } }
     }
 }
 

@@ -225,8 +225,8 @@ pub struct QuestionEntry {
     pub from: Option<String>,
     /// The form to be filled in.
     pub form: Option<Value>,
-    /// The address that the person is asked to visit.
-    pub visit: Option<String>,
+    /// The URL that the person is asked to open.
+    pub url: Option<String>,
     /// The call that is to be approved.
     pub call: Option<ToolCall>,
     /// Where the text came from that could misuse the call.
@@ -253,7 +253,7 @@ impl QuestionEntry {
             options: Vec::new(),
             from: None,
             form: None,
-            visit: None,
+            url: None,
             call: None,
             origins: Origins::default(),
             always: Vec::new(),
@@ -275,7 +275,7 @@ impl QuestionEntry {
             options: options.to_vec(),
             from: inquiry.map(|inquiry| inquiry.from.clone()),
             form: inquiry.and_then(|inquiry| inquiry.form.clone()),
-            visit: inquiry.and_then(|inquiry| inquiry.visit.clone()),
+            url: inquiry.and_then(|inquiry| inquiry.url.clone()),
             ..Self::new(id, text, at)
         }
     }
