@@ -35,16 +35,16 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{any, get, post};
 use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
 
 use crate::admission::AdmissionSlot;
 use crate::bearer::BearerAccess;
-use crate::http_server::{CorsRequest, answer_for};
+use crate::bearer_gate::{BearerGate, GateRefusal};
 use failure::{A2aErrorKind, A2aFailure};
 
 /// The version of the protocol that is spoken here.
@@ -83,35 +83,29 @@ pub(crate) fn router(
     for_all.merge(routes).with_state(state)
 }
 
-/// Lets programs in that show a token. What each may do is decided by operation.
+/// What each program may do is decided by operation.
+const GATE: BearerGate = BearerGate { prefix: "", needs: |_| None, refuse };
+
+/// Lets programs in that show a token.
 async fn check(
     State(state): State<Arc<A2aState>>,
     ConnectInfo(slot): ConnectInfo<AdmissionSlot>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
-    let page = CorsRequest::of(request.headers());
-    if page.is_some() && request.method() == Method::OPTIONS && state.access.may_ask(request.headers()) {
-        // A preflight request of a browser contains no token.
-        return answer_for(page, StatusCode::METHOD_NOT_ALLOWED.into_response());
-    }
-    let caller = match state.access.caller(request.headers()) {
-        Ok(caller) => caller,
-        Err(refusal) => {
-            let is_unknown = refusal.status == StatusCode::UNAUTHORIZED;
-            let kind = if is_unknown { A2aErrorKind::Unauthenticated } else { A2aErrorKind::Forbidden };
-            // A client without a token gets no further requests on this connection.
-            let close = (header::CONNECTION, HeaderValue::from_static("close"));
-            let way = (header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"updraft\""));
-            return ([close, way], A2aFailure::new(kind, refusal.why).over_http()).into_response();
+    GATE.pass(&state.access, &slot, request, next).await
+}
+
+/// A refusal in A2A's form.
+fn refuse(refusal: GateRefusal) -> Response {
+    let failure = match refusal {
+        GateRefusal::Stranger(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
+            A2aFailure::new(A2aErrorKind::Unauthenticated, refusal.why)
         }
+        GateRefusal::Stranger(refusal) => A2aFailure::new(A2aErrorKind::Forbidden, refusal.why),
+        GateRefusal::Role(why) => A2aFailure::new(A2aErrorKind::Forbidden, why),
     };
-    slot.let_in();
-    request.extensions_mut().insert(caller);
-    let mut response = answer_for(page, next.run(request).await);
-    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    failure.over_http()
 }
 
 impl A2aState {

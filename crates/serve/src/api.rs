@@ -55,7 +55,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, delete, get, post, put};
@@ -65,7 +65,7 @@ use updraft_workbench::folders::unguessable;
 
 use crate::admission::AdmissionSlot;
 use crate::bearer::{ApiCaller, BearerAccess};
-use crate::http_server::{CorsRequest, answer_for};
+use crate::bearer_gate::{BearerGate, GateRefusal, ROLE_HINT};
 use crate::users::UserRole;
 use crate::webhooks::Webhooks;
 pub(crate) use problem::Problem;
@@ -163,43 +163,35 @@ pub(crate) fn router(
     Router::new().nest(document::PREFIX, routes).route("/api/{*rest}", any(problem::no_such_address))
 }
 
+const GATE: BearerGate = BearerGate {
+    prefix: document::PREFIX,
+    needs: |request| Some(roles::needed(request.method(), request.uri().path())),
+    refuse,
+};
+
 /// Lets programs in that show a token with the role that the operation needs.
 async fn check(
     State(state): State<SharedState>,
     ConnectInfo(slot): ConnectInfo<AdmissionSlot>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
-    let page = CorsRequest::of(request.headers());
-    if page.is_some() && request.method() == Method::OPTIONS && state.access.may_ask(request.headers()) {
-        // A preflight request of a browser contains no token.
-        return answer_for(page, StatusCode::METHOD_NOT_ALLOWED.into_response());
+    GATE.pass(&state.access, &slot, request, next).await
+}
+
+/// A refusal as a problem.
+fn refuse(refusal: GateRefusal) -> Response {
+    match refusal {
+        GateRefusal::Stranger(refusal) => Problem::from(refusal).into_response(),
+        GateRefusal::Role(why) => lacks_role(why).into_response(),
     }
-    let caller = match state.access.caller(request.headers()) {
-        Ok(caller) => caller,
-        Err(refusal) => return Problem::from(refusal).into_response(),
-    };
-    slot.let_in();
-    let needed = roles::needed(request.method(), request.uri().path());
-    if caller.role() < needed {
-        return forbidden(&caller, needed).into_response();
-    }
-    if !request.method().is_safe() {
-        tracing::info!(user = caller.name(), "{} {}{}", request.method(), document::PREFIX, request.uri().path());
-    }
-    request.extensions_mut().insert(caller);
-    let response = next.run(request).await;
-    let is_no_method = response.status() == StatusCode::METHOD_NOT_ALLOWED;
-    let mut response = answer_for(page.filter(|_| !is_no_method), response);
-    let headers = response.headers_mut();
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
 }
 
 /// What a program may not do.
 fn forbidden(caller: &ApiCaller, needed: UserRole) -> Problem {
-    let (name, role, needed) = (caller.name(), caller.role().word(), needed.word());
-    let why = format!("{name} has the role `{role}`, and this needs `{needed}`");
-    Problem::new(StatusCode::FORBIDDEN, why).hint("the owner of the server gives roles, with `updraft serve user`")
+    lacks_role(caller.role_refusal(needed))
+}
+
+fn lacks_role(why: String) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, why).hint(ROLE_HINT)
 }

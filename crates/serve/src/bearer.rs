@@ -59,6 +59,12 @@ impl ApiCaller {
             ApiCaller::User(user) => &user.name,
         }
     }
+
+    /// Why this program may not do what needs a higher role.
+    pub(crate) fn role_refusal(&self, needed: UserRole) -> String {
+        let (name, role, needed) = (self.name(), self.role().word(), needed.word());
+        format!("{name} has the role `{role}`, and this needs `{needed}`")
+    }
 }
 
 impl BearerAccess {

@@ -12,7 +12,7 @@
 //! | `metrics.rs`, `process_figures.rs` | `/metrics` for Prometheus |
 //! | `tls.rs` | the server's certificate, and encrypted connections |
 //! | `users.rs` | names, roles and tokens of the people who share the page |
-//! | `bearer.rs` | who may come in with `Authorization: Bearer TOKEN` |
+//! | `bearer.rs`, `bearer_gate.rs` | who may come in with `Authorization: Bearer TOKEN`; the gate of all ways in for programs |
 //! | `openai.rs` and `openai/` | agents for programs that speak OpenAI's API |
 //! | `a2a.rs` and `a2a/` | runs as tasks for other agents |
 //! | `run_follower.rs`, `event_stream.rs` | a run followed in its journal; server-sent events |
@@ -28,6 +28,7 @@ mod a2a;
 mod admission;
 mod api;
 mod bearer;
+mod bearer_gate;
 pub mod bridge;
 mod event_stream;
 mod http_server;

@@ -128,8 +128,7 @@ pub(super) fn check_role(caller: &ApiCaller, needed: UserRole) -> A2aResult<()> 
     if caller.role() >= needed {
         return Ok(());
     }
-    let (name, role, needed) = (caller.name(), caller.role().word(), needed.word());
-    let why = format!("{name} has the role `{role}`, and this needs `{needed}`; `updraft serve user` gives roles");
+    let why = format!("{}; `updraft serve user` gives roles", caller.role_refusal(needed));
     Err(A2aFailure::new(A2aErrorKind::Forbidden, why))
 }
 

@@ -46,6 +46,27 @@ async fn requests_from_elsewhere_are_refused_and_change_nothing() {
 }
 
 #[tokio::test]
+async fn every_way_in_for_programs_has_the_same_gate() {
+    let world = World::new(&json!([{ "text": "done" }])).await;
+    let origin = "http://127.0.0.1:3000";
+    let page = format!("Origin: {origin}\r\n");
+    let token = format!("{page}Authorization: Bearer {}\r\n", world.token.reveal());
+    for path in ["/api/v1/runs", "/v1/models", "/a2a"] {
+        let asked = world.send("OPTIONS", path, &page, "").await;
+        assert_eq!((asked.status, asked.header("access-control-allow-origin")), (204, Some(origin)), "{path}");
+        let elsewhere = world.send("OPTIONS", path, "Origin: https://evil.example\r\n", "").await;
+        assert_eq!((elsewhere.status, elsewhere.header("access-control-allow-origin")), (403, None), "{path}");
+        let stranger = world.send("PUT", path, &page, "").await;
+        assert_eq!((stranger.status, stranger.header("connection")), (401, Some("close")), "{path}");
+        assert_eq!(stranger.header("www-authenticate"), Some("Bearer realm=\"updraft\""), "{path}");
+        // Not taken for the question of a browser beforehand, which gets 204.
+        let known = world.send("PUT", path, &token, "").await;
+        assert_eq!((known.status, known.header("x-content-type-options")), (405, Some("nosniff")), "{path}");
+    }
+    world.close().await;
+}
+
+#[tokio::test]
 async fn every_answer_says_what_the_page_may_do() {
     let world = World::new(&json!([{ "text": "done" }])).await;
     for path in ["/", "/nowhere", "/assets/page.js", "/runs/none"] {
