@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use updraft_journal::Journal;
-use updraft_run::{Event, Input, Run, RunId, RunMode, RunSettings as Rules};
+use updraft_run::{Event, Input, Run, RunId, RunMode, RunSettings};
 
 use crate::fault::Fault;
 use crate::resume::{ResumeOutcome, open};
@@ -29,14 +29,14 @@ impl Workbench {
             RunMode::Plan | RunMode::Swarm => chosen.model.window().await,
             RunMode::Agent(_) | RunMode::Given => None,
         };
-        let rules = Rules {
+        let rules = RunSettings {
             same_model: true,
             window,
             context: run.settings().context,
             // The person who started it wanted to see the plan.
             plan_first: run.settings().plan_first,
             models: self.model_names(None).await?,
-            ..self.rules(id, run.goal(), &chosen.spec, level, kit)
+            ..self.run_settings(id, run.goal(), &chosen.spec, level, kit)
         };
         handle.send(Input::Adopt { settings: Arc::new(rules) });
         for input in then {

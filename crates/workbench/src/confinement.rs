@@ -20,7 +20,7 @@ pub fn confinement(folders: &AppFolders, settings: &WorkspaceSettings) -> Confin
     confinement.offered = sandbox_probe::slot(folders);
     confinement.level = meant.level.value;
     confinement.environment = folders::all();
-    confinement.read_only = settings.effective.rules().approvals == ApprovalMode::ReadOnly;
+    confinement.read_only = settings.effective.run_settings().approvals == ApprovalMode::ReadOnly;
     confinement.staged = settings.effective.undo_commands.value.then(|| folders.state.join("staged"));
     confinement
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use updraft_engine::RunHandle;
 use updraft_journal::Journal;
 use updraft_models::choose;
-use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings as Rules, Step, StepRole};
+use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings, Step, StepRole};
 
 use crate::adopt::may_be_cut;
 use crate::fault::{Fault, blocking};
@@ -61,14 +61,14 @@ impl Workbench {
         let settings = match model.or(unknown) {
             Some(model) => {
                 let model = choose(&model_access::model_spec(&model), &self.access).await?.spec;
-                Some(Arc::new(Rules { model, same_model: true, ..(**copied.settings()).clone() }))
+                Some(Arc::new(RunSettings { model, same_model: true, ..(**copied.settings()).clone() }))
             }
             None => None,
         };
         let settings = if copied.steps().any(|step| step.spec.tries.is_some()) {
             // The candidates of the copy do not share folders with those of the original.
             let settings = settings.unwrap_or_else(|| Arc::clone(copied.settings()));
-            Some(Arc::new(Rules { copies: tools::copies_of(&self.folders, &to), ..(*settings).clone() }))
+            Some(Arc::new(RunSettings { copies: tools::copies_of(&self.folders, &to), ..(*settings).clone() }))
         } else {
             settings
         };

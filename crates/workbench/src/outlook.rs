@@ -52,7 +52,7 @@ impl Workbench {
         let names = self.model_names(Some(plan)).await?;
         let (asked, chosen) = (self.asked_model()?, &self.model().await?.spec);
         let (agents, _) = self.agents_and_prompts()?;
-        let turns = self.settings.effective.rules().turns;
+        let turns = self.settings.effective.run_settings().turns;
         let outlook = |spec: &StepSpec| {
             let agent = agents.get(&spec.agent);
             let named = spec.model.as_ref().and_then(|name| names.get(name)).cloned();

@@ -145,7 +145,7 @@ pub async fn host(
     host.keys = Some(Arc::new(SecretFiles::new(folders)));
     // A server cannot read in one workspace what it stored in another.
     let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
-    if settings.effective.rules().approvals == ApprovalMode::ReadOnly {
+    if settings.effective.run_settings().approvals == ApprovalMode::ReadOnly {
         host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
     }
     host.private = Some(state.join("private").join(&of_workspace[..16]));

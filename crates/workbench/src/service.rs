@@ -184,7 +184,7 @@ impl UpdraftService {
         let files = WorkspaceFiles {
             dispatcher,
             place: Place { workspace: Workspace::open(folder)? },
-            settings: bench.settings.effective.rules(),
+            settings: bench.settings.effective.run_settings(),
             folders: folders.clone(),
             folder: folder.to_owned(),
             index: Arc::new(knowledge::index(folders, folder, &bench.settings)),

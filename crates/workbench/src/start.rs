@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use updraft_engine::{AgentRecord, Agents, Background, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
-use updraft_run::{AgentRole, EarlierRuns, Goal, Graph, Level, RepeatedRun, RunId, RunMode, RunSettings as Rules};
+use updraft_run::{AgentRole, EarlierRuns, Goal, Graph, Level, RepeatedRun, RunId, RunMode, RunSettings};
 
 use crate::fault::Fault;
 use crate::model_access::agents_model;
@@ -36,12 +36,12 @@ pub struct NewGoal {
 impl Workbench {
     /// Starts a run. When this returns, the goal is on disk; the run proceeds when the handle is driven.
     pub async fn start(&self, id: RunId, new: NewGoal) -> Result<RunHandle, Fault> {
-        let (cast, prompts) = self.agents_and_prompts()?;
+        let (known, prompts) = self.agents_and_prompts()?;
         let asked = self.asked_model()?;
         let chosen = self.model().await?;
         self.send_notices(asked, chosen);
         let level = self.level().await?;
-        let kit = self.equipment(wanted(cast, &new.goal)).await?;
+        let kit = self.equipment(wanted(known, &new.goal)).await?;
         knowledge::note_files(&self.folders, &self.folder, &self.settings, &new.goal.files);
         let mut agents = self.agents(kit)?.clone();
         self.tell_left_out(&agents);
@@ -62,8 +62,8 @@ impl Workbench {
         let mut models_named = self.model_names(new.plan.as_ref()).await?;
         models_named.extend(self.models_for_steps(&new));
         let window = self.planner_window(&agents, &new).await;
-        let settings = self.rules(&id, &goal, &chosen.spec, level, kit);
-        let settings = Rules { models: models_named, window, plan_first: new.plan_first, ..settings };
+        let settings = self.run_settings(&id, &goal, &chosen.spec, level, kit);
+        let settings = RunSettings { models: models_named, window, plan_first: new.plan_first, ..settings };
         let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
         let background = Background { earlier, ..self.background(&new.goal, &agents) };
         let run = NewRun {
@@ -132,7 +132,7 @@ impl Workbench {
         let (agents, prompts) = self.agents_and_prompts()?;
         let run = NewRun {
             goal: new.goal.clone(),
-            settings: self.settings.effective.rules(),
+            settings: self.settings.effective.run_settings(),
             budget: self.settings.effective.budget(),
             plan: new.plan.clone(),
             agents,
@@ -150,8 +150,15 @@ impl Workbench {
     }
 
     /// The settings of this machine for a run that begins here or is adopted. What depends on its plan is not among them.
-    pub(crate) fn rules(&self, id: &RunId, goal: &Goal, model: &str, level: Level, kit: &RunEquipment) -> Rules {
-        let mut rules = self.settings.effective.rules();
+    pub(crate) fn run_settings(
+        &self,
+        id: &RunId,
+        goal: &Goal,
+        model: &str,
+        level: Level,
+        kit: &RunEquipment,
+    ) -> RunSettings {
+        let mut rules = self.settings.effective.run_settings();
         // A workbench that stays open was opened before some of them were given or forgotten.
         RememberedRules::renew(&mut rules.rules, &self.folders, &self.folder);
         model.clone_into(&mut rules.model);

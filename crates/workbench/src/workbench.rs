@@ -333,7 +333,7 @@ impl Workbench {
     /// The input that applies today's stricter settings to a resumed run: rules that ask or deny and were added since
     /// it began. It never loosens anything.
     pub(crate) fn tighten(&self, kit: &RunEquipment) -> Input {
-        let mut meant = self.settings.effective.rules();
+        let mut meant = self.settings.effective.run_settings();
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut meant);
         let rules = Rules { allow: Vec::new(), ..meant.rules };
         let distrusts = !self.settings.is_still_trusted(&self.folders, &self.folder);

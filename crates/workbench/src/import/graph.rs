@@ -29,7 +29,7 @@ pub(super) async fn import(
     let settings = WorkspaceSettings::load(folders, workspace, &order.flags)?;
     let (agents, prompts) = agents::load(folders, workspace, &settings)?;
     let session = ImportedRun::read(text, &order.shown, &agents)?;
-    let mut rules = settings.effective.rules();
+    let mut rules = settings.effective.run_settings();
     session.check(&agents, rules.max_steps)?;
     let spec = model_access::model_spec(&settings.effective.model.value);
     let access = model_access::access(folders, &settings, workspace);

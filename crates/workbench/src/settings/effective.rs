@@ -1,7 +1,7 @@
 //! The merged settings: every value is present, checked, and knows where it came from.
 
 use toml::Spanned;
-use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
+use updraft_run::{ApprovalMode, Budget, Millis, Rules, RunSettings, ThinkingEffort};
 
 use super::browser::BrowserSettings;
 use super::hooks::{self, HookSetting};
@@ -48,7 +48,7 @@ pub struct EffectiveSettings {
     /// Tools that no agent gets.
     pub deny: SettingValue<Vec<String>>,
     /// What is allowed, asked about and denied.
-    pub rules: CallRules,
+    pub rules: Rules,
     /// Programs that are called at events.
     pub(crate) hooks: Vec<HookSetting>,
     /// What a run may spend.
@@ -106,7 +106,7 @@ pub struct EffectiveSettings {
 
 impl Default for EffectiveSettings {
     fn default() -> Self {
-        let rules = Rules::default();
+        let rules = RunSettings::default();
         Self {
             model: SettingValue::default_of("auto".into()),
             turns: SettingValue::default_of(rules.turns),
@@ -123,7 +123,7 @@ impl Default for EffectiveSettings {
             max_output: SettingValue::default_of(rules.max_output),
             approvals: SettingValue::default_of(ApprovalMode::Ask),
             deny: SettingValue::default_of(Vec::new()),
-            rules: CallRules::default(),
+            rules: Rules::default(),
             hooks: Vec::new(),
             budget: SpendingLimits::default(),
             step_budget: SpendingLimits::default(),
@@ -238,8 +238,8 @@ impl EffectiveSettings {
     }
 
     /// The rules a run begins with. The caller fills in the model and the workspace.
-    pub fn rules(&self) -> Rules {
-        Rules {
+    pub fn run_settings(&self) -> RunSettings {
+        RunSettings {
             turns: self.turns.value,
             query_turns: self.query_turns.value,
             parallel: self.parallel.value,
@@ -257,7 +257,7 @@ impl EffectiveSettings {
             step_budget: self.step_budget.budget(),
             think: self.think.value,
             assume: self.working.assume.value,
-            ..Rules::default()
+            ..RunSettings::default()
         }
     }
 
