@@ -127,21 +127,22 @@ impl RunDriver {
 
     /// Remembers who waits for the reply to a request, or replies at once why there will be none.
     pub(super) fn remember(&mut self, heard: oneshot::Sender<Reply>, record: &Record) {
-        match (record.events.first(), &record.input) {
-            // A question from an earlier attempt is still open: the new attempt waits for the same answer.
-            (Some(Event::Wished { id, .. } | Event::Awaited { id }), _) => {
-                self.code.listening.insert(id.clone(), heard);
+        let event = record.events.first();
+        // A question from an earlier attempt is still open: the new attempt waits for the same answer.
+        if let Some(Event::Wished { id, .. } | Event::Awaited { id }) = event {
+            self.code.listening.insert(id.clone(), heard);
+        } else if let Input::Wished { under, prepared, .. } = &record.input {
+            let waits = prepared.inquiry.as_ref().and_then(|inquiry| self.run.inquired(under, inquiry));
+            match waits {
+                Some(id) => drop(self.code.listening.insert(id, heard)),
+                None => drop(heard.send(self.run.unheard(under))),
             }
-            (Some(Event::Noted { .. }), _) => self.code.noted.push(heard),
-            (_, Input::Wished { under, prepared, .. }) => {
-                let waits = prepared.inquiry.as_ref().and_then(|inquiry| self.run.inquired(under, inquiry));
-                match waits {
-                    Some(id) => drop(self.code.listening.insert(id, heard)),
-                    None => drop(heard.send(self.run.unheard(under))),
-                }
+        } else if let Input::Noted { id, .. } = &record.input {
+            // A call that has ended needs no handle any more: it is told that none was recorded.
+            let is_noted = matches!(event, Some(Event::Noted { .. })) || self.run.open().contains_key(id);
+            if is_noted {
+                self.code.noted.push(heard);
             }
-            (_, Input::Noted { id, .. }) if self.run.open().contains_key(id) => self.code.noted.push(heard),
-            _ => {}
         }
     }
 
