@@ -17,8 +17,8 @@ impl Workbench {
     pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
         let chosen = self.model().await?;
         let level = self.level().await?;
-        let kit = self.equipment(WantedTools::All).await?;
-        let mut handle = match open(&kit.engine, id).await? {
+        let equipment = self.equipment(WantedTools::All).await?;
+        let mut handle = match open(&equipment.engine, id).await? {
             ResumeOutcome::Here(handle) => handle,
             elsewhere @ ResumeOutcome::Elsewhere { .. } => return Ok(elsewhere),
         };
@@ -29,16 +29,16 @@ impl Workbench {
             RunMode::Plan | RunMode::Swarm => chosen.model.window().await,
             RunMode::Agent(_) | RunMode::Given => None,
         };
-        let rules = RunSettings {
+        let settings = RunSettings {
             same_model: true,
             window,
             context: run.settings().context,
             // The person who started it wanted to see the plan.
             plan_first: run.settings().plan_first,
             models: self.model_names(None).await?,
-            ..self.run_settings(id, run.goal(), &chosen.spec, level, kit)
+            ..self.run_settings(id, run.goal(), &chosen.spec, level, equipment)
         };
-        handle.send(Input::Adopt { settings: Arc::new(rules) });
+        handle.send(Input::Adopt { settings: Arc::new(settings) });
         for input in then {
             handle.send(input);
         }

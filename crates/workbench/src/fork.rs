@@ -51,9 +51,9 @@ impl Workbench {
             // The record that is cut may contain the end of the original run, which the copy does not have.
             inputs.extend(self.resume_terms_input(&copied).await?);
         }
-        let kit = self.equipment(WantedTools::All).await?;
+        let equipment = self.equipment(WantedTools::All).await?;
         if !variables.is_empty() {
-            let (engine, source) = (kit.engine.clone(), from.clone());
+            let (engine, source) = (equipment.engine.clone(), from.clone());
             let stood = blocking(move || Ok(Box::new(engine.as_it_stood(&source, at)?))).await?;
             variables.iter().try_for_each(|(name, _)| check_variable(&stood, &from, name))?;
         }
@@ -76,14 +76,14 @@ impl Workbench {
             // An engine that is told to stop only writes what it is given, and starts nothing.
             let stop = self.attendance.stop.child_token();
             stop.cancel();
-            &self.engine_over(&kit.dispatcher, stop)?
+            &self.engine_over(&equipment.dispatcher, stop)?
         } else {
-            &kit.engine
+            &equipment.engine
         };
         let change = ForkChange { settings, goal, variables: variables.into_iter().collect() };
         let mut handle = engine.fork(&from, at, to, change).await?;
         if !stays {
-            inputs.push(self.tighten(kit));
+            inputs.push(self.tighten(equipment));
             inputs.into_iter().chain(then).for_each(|input| handle.send(input));
         }
         Ok(handle)

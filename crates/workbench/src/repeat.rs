@@ -68,9 +68,9 @@ pub struct Repetition {
 impl Workbench {
     /// Looks at a run and finds out what a repetition would do. Starts nothing.
     pub async fn repeat(&self, id: &RunId, change: RepeatChange) -> Result<Repetition, Fault> {
-        let kit = self.equipment(WantedTools::All).await?;
-        let background = self.background(kit.engine.load(id)?.goal(), self.agents(kit)?);
-        let finished = kit.engine.finished_steps(id, &background, change.web).await?;
+        let equipment = self.equipment(WantedTools::All).await?;
+        let background = self.background(equipment.engine.load(id)?.goal(), self.agents(equipment)?);
+        let finished = equipment.engine.finished_steps(id, &background, change.web).await?;
         let run = &finished.run;
         let old = plan_of(run);
         if old.steps.is_empty() {

@@ -96,8 +96,8 @@ impl Workbench {
                 .hint("restore the folder, then resume; nothing was done"));
         }
         self.level().await?;
-        let kit = self.equipment(WantedTools::All).await?;
-        let mut handle = match open(&kit.engine, id).await? {
+        let equipment = self.equipment(WantedTools::All).await?;
+        let mut handle = match open(&equipment.engine, id).await? {
             ResumeOutcome::Here(handle) => handle,
             elsewhere @ ResumeOutcome::Elsewhere { .. } => return Ok(elsewhere),
         };
@@ -106,7 +106,7 @@ impl Workbench {
             if let Some(terms) = self.resume_terms_input(handle.run()).await? {
                 handle.send(terms);
             }
-            handle.send(self.tighten(kit));
+            handle.send(self.tighten(equipment));
         }
         for input in then {
             handle.send(input);

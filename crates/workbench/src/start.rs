@@ -41,16 +41,16 @@ impl Workbench {
         let chosen = self.model().await?;
         self.send_notices(asked, chosen);
         let level = self.level().await?;
-        let kit = self.equipment(wanted(known, &new.goal)).await?;
+        let equipment = self.equipment(wanted(known, &new.goal)).await?;
         knowledge::note_files(&self.folders, &self.folder, &self.settings, &new.goal.files);
-        let mut agents = self.agents(kit)?.clone();
+        let mut agents = self.agents(equipment)?.clone();
         self.tell_left_out(&agents);
-        agents.change_rules(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
+        agents.change_rules(|rules| tools::rules_in_full(&equipment.dispatcher, &equipment.servers, rules));
         if let (RunMode::Agent(name), Some(schema)) = (&new.goal.mode, &new.goal.answer_schema) {
             agents.set_schema(name, schema.clone());
         }
-        let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
-        let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
+        let tools = |wanted: &[String]| equipment.dispatcher.registry().specs_for(wanted);
+        let only_reads = |name: &str| tools::only_reads(&equipment.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
         let mut goal = new.goal.clone();
         for own in self.settings.effective.working.requirements() {
@@ -62,7 +62,7 @@ impl Workbench {
         let mut models_named = self.model_names(new.plan.as_ref()).await?;
         models_named.extend(self.models_for_steps(&new));
         let window = self.planner_window(&agents, &new).await;
-        let settings = self.run_settings(&id, &goal, &chosen.spec, level, kit);
+        let settings = self.run_settings(&id, &goal, &chosen.spec, level, equipment);
         let settings = RunSettings { models: models_named, window, plan_first: new.plan_first, ..settings };
         let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
         let background = Background { earlier, ..self.background(&new.goal, &agents) };
@@ -78,7 +78,7 @@ impl Workbench {
             models: &models,
             pictures: new.pictures,
         };
-        Ok(kit.engine.start_with(id, run, background).await?)
+        Ok(equipment.engine.start_with(id, run, background).await?)
     }
 
     /// What the agents of a run with this goal are told besides the goal and the workspace.
@@ -156,24 +156,24 @@ impl Workbench {
         goal: &Goal,
         model: &str,
         level: Level,
-        kit: &RunEquipment,
+        equipment: &RunEquipment,
     ) -> RunSettings {
-        let mut rules = self.settings.effective.run_settings();
+        let mut settings = self.settings.effective.run_settings();
         // A workbench that stays open was opened before some of them were given or forgotten.
-        RememberedRules::renew(&mut rules.rules, &self.folders, &self.folder);
-        model.clone_into(&mut rules.model);
-        rules.workspace = self.folder.display().to_string();
-        rules.workspace_trusted = self.settings.is_still_trusted(&self.folders, &self.folder);
-        rules.approvals = self.approvals();
-        rules.sandbox = level;
-        rules.grants = Some(confinement::grants(&self.settings, &self.flags.confine));
-        rules.strange_tools = kit.dispatcher.registry().strange();
-        rules.guards = guardrails::points(kit.dispatcher.registry().guardrails());
-        rules.copies = tools::copies_of(&self.folders, id);
-        rules.query_turns = self.own_turns(goal);
-        rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
-        tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
-        rules
+        RememberedRules::renew(&mut settings.rules, &self.folders, &self.folder);
+        model.clone_into(&mut settings.model);
+        settings.workspace = self.folder.display().to_string();
+        settings.workspace_trusted = self.settings.is_still_trusted(&self.folders, &self.folder);
+        settings.approvals = self.approvals();
+        settings.sandbox = level;
+        settings.grants = Some(confinement::grants(&self.settings, &self.flags.confine));
+        settings.strange_tools = equipment.dispatcher.registry().strange();
+        settings.guards = guardrails::points(equipment.dispatcher.registry().guardrails());
+        settings.copies = tools::copies_of(&self.folders, id);
+        settings.query_turns = self.own_turns(goal);
+        settings.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
+        tools::name_in_full(&equipment.dispatcher, &equipment.servers, &mut settings);
+        settings
     }
 
     /// How many turns an agent that works alone has. A run that was started through MCP has its own limit, because a

@@ -193,11 +193,11 @@ impl Workbench {
     }
 
     /// The agents whose files name only tools and servers that exist.
-    pub(crate) fn agents<'a>(&self, kit: &'a RunEquipment) -> Result<&'a Agents, Fault> {
+    pub(crate) fn agents<'a>(&self, equipment: &'a RunEquipment) -> Result<&'a Agents, Fault> {
         let (all, _) = self.agents_and_prompts()?;
-        Ok(kit.agents.get_or_init(|| {
+        Ok(equipment.agents.get_or_init(|| {
             let mut agents = all.clone();
-            agents::leave_out_mistaken(&self.folders, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
+            agents::leave_out_mistaken(&self.folders, &self.settings, &self.folder, &mut agents, &equipment.dispatcher);
             agents
         }))
     }
@@ -327,14 +327,14 @@ impl Workbench {
 
     /// The MCP servers, once the tools were made.
     pub(crate) fn known_servers(&self) -> Option<&Servers> {
-        self.equipment.get().map(|kit| &kit.servers)
+        self.equipment.get().map(|equipment| &equipment.servers)
     }
 
     /// The input that applies today's stricter settings to a resumed run: rules that ask or deny and were added since
     /// it began. It never loosens anything.
-    pub(crate) fn tighten(&self, kit: &RunEquipment) -> Input {
+    pub(crate) fn tighten(&self, equipment: &RunEquipment) -> Input {
         let mut meant = self.settings.effective.run_settings();
-        tools::name_in_full(&kit.dispatcher, &kit.servers, &mut meant);
+        tools::name_in_full(&equipment.dispatcher, &equipment.servers, &mut meant);
         let rules = Rules { allow: Vec::new(), ..meant.rules };
         let distrusts = !self.settings.is_still_trusted(&self.folders, &self.folder);
         Input::Tighten { rules, deny: meant.deny, distrusts }
@@ -346,8 +346,8 @@ impl Workbench {
         self.agents_and_prompts()?;
         self.asked_model()?;
         self.level().await?;
-        let kit = self.equipment(WantedTools::All).await?;
-        self.tell_left_out(self.agents(kit)?);
+        let equipment = self.equipment(WantedTools::All).await?;
+        self.tell_left_out(self.agents(equipment)?);
         Ok(())
     }
 
@@ -363,9 +363,9 @@ impl Workbench {
     pub fn attend(&mut self, attendance: RunCallbacks) -> Result<(), Fault> {
         self.attendance = attendance;
         self.agents_and_prompts = OnceLock::new();
-        if let Some(kit) = self.equipment.take() {
-            let engine = self.engine_over(&kit.dispatcher, self.attendance.stop.clone())?;
-            self.equipment = OnceCell::from(RunEquipment { engine, agents: OnceLock::new(), ..kit });
+        if let Some(equipment) = self.equipment.take() {
+            let engine = self.engine_over(&equipment.dispatcher, self.attendance.stop.clone())?;
+            self.equipment = OnceCell::from(RunEquipment { engine, agents: OnceLock::new(), ..equipment });
         }
         Ok(())
     }
@@ -378,9 +378,9 @@ impl Workbench {
         }
         self.hooks_under_way.close();
         self.hooks_under_way.wait().await;
-        if let Some(kit) = self.equipment.get() {
-            kit.servers.close().await;
-            kit.dispatcher.release(None).await;
+        if let Some(equipment) = self.equipment.get() {
+            equipment.servers.close().await;
+            equipment.dispatcher.release(None).await;
         }
     }
 

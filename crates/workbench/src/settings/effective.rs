@@ -106,21 +106,21 @@ pub struct EffectiveSettings {
 
 impl Default for EffectiveSettings {
     fn default() -> Self {
-        let rules = RunSettings::default();
+        let defaults = RunSettings::default();
         Self {
             model: SettingValue::default_of("auto".into()),
-            turns: SettingValue::default_of(rules.turns),
-            query_turns: SettingValue::default_of(rules.query_turns),
+            turns: SettingValue::default_of(defaults.turns),
+            query_turns: SettingValue::default_of(defaults.query_turns),
             agent_turns: SettingValue::default_of(50),
-            parallel: SettingValue::default_of(rules.parallel),
-            revisits: SettingValue::default_of(rules.revisits),
-            replans: SettingValue::default_of(rules.replans),
-            plan_attempts: SettingValue::default_of(rules.plan_attempts),
-            repeats: SettingValue::default_of(rules.repeats),
-            max_steps: SettingValue::default_of(rules.max_steps),
-            compact_at: SettingValue::default_of(rules.compact_at),
-            compact_keep: SettingValue::default_of(rules.compact_keep),
-            max_output: SettingValue::default_of(rules.max_output),
+            parallel: SettingValue::default_of(defaults.parallel),
+            revisits: SettingValue::default_of(defaults.revisits),
+            replans: SettingValue::default_of(defaults.replans),
+            plan_attempts: SettingValue::default_of(defaults.plan_attempts),
+            repeats: SettingValue::default_of(defaults.repeats),
+            max_steps: SettingValue::default_of(defaults.max_steps),
+            compact_at: SettingValue::default_of(defaults.compact_at),
+            compact_keep: SettingValue::default_of(defaults.compact_keep),
+            max_output: SettingValue::default_of(defaults.max_output),
             approvals: SettingValue::default_of(ApprovalMode::Ask),
             deny: SettingValue::default_of(Vec::new()),
             rules: Rules::default(),
@@ -237,7 +237,7 @@ impl EffectiveSettings {
         }
     }
 
-    /// The rules a run begins with. The caller fills in the model and the workspace.
+    /// The settings a run begins with. The caller fills in the model and the workspace.
     pub fn run_settings(&self) -> RunSettings {
         RunSettings {
             turns: self.turns.value,
