@@ -74,7 +74,7 @@ impl Workbench {
         };
         let engine = if stays {
             // An engine that is told to stop only writes what it is given, and starts nothing.
-            let stop = self.attendance.stop.child_token();
+            let stop = self.callbacks.stop.child_token();
             stop.cancel();
             &self.engine_over(&equipment.dispatcher, stop)?
         } else {

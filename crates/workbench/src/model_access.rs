@@ -95,7 +95,7 @@ pub fn model_spec(spec: &str) -> String {
 }
 
 /// A model's name with the id of the earlier run it refers to: `last` would mean another run tomorrow.
-pub fn settled(folders: &AppFolders, spec: &str) -> Result<String, Fault> {
+pub fn resolved(folders: &AppFolders, spec: &str) -> Result<String, Fault> {
     let Some(run) = spec.strip_prefix("recorded/") else { return Ok(spec.to_owned()) };
     Ok(format!("recorded/{}", journal::find_run(&journal::open_with_runs(folders)?, run)?))
 }

@@ -57,7 +57,7 @@ impl Workbench {
         stored: &StoredRun<'_>,
         folders: &AppFolders,
         mut flags: Flags,
-        attendance: RunCallbacks,
+        callbacks: RunCallbacks,
     ) -> Result<Self, Fault> {
         let StoredRun { run, journal, folder } = stored;
         let says_rights = !flags.confine.recorded().is_empty();
@@ -76,7 +76,7 @@ impl Workbench {
         if only_reads && flags.approvals.is_none() {
             settings.effective.approvals.value = ApprovalMode::ReadOnly;
         }
-        let mut bench = Self::with(folders, folder, flags, settings, attendance);
+        let mut bench = Self::with(folders, folder, flags, settings, callbacks);
         bench.purpose = Purpose::OneRun { grants_rights: says_rights };
         bench.use_journal((*journal).clone());
         if run.awaits_first_approval() {

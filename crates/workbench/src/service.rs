@@ -169,8 +169,8 @@ impl UpdraftService {
         callbacks: RunCallbacks,
     ) -> Result<Self, Fault> {
         let (heard, stop) = (RunBroadcast::new(), callbacks.stop.clone());
-        let attendance = RunCallbacks { watch: Arc::new(heard.clone()), ..callbacks };
-        let bench = Workbench::open(folders, folder, flags, attendance)?;
+        let callbacks = RunCallbacks { watch: Arc::new(heard.clone()), ..callbacks };
+        let bench = Workbench::open(folders, folder, flags, callbacks)?;
         bench.prepare().await?;
         let (engine, dispatcher) = (bench.engine().await?.clone(), bench.dispatcher().await?.clone());
         let limits = bench.settings.effective.serving.sessions();

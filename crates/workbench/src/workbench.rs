@@ -63,7 +63,7 @@ pub struct Workbench {
     pub settings: WorkspaceSettings,
     agents_and_prompts: OnceLock<(Agents, Prompts)>,
     pub(crate) access: ModelAccess,
-    pub(crate) attendance: RunCallbacks,
+    pub(crate) callbacks: RunCallbacks,
     pub(crate) purpose: Purpose,
     journal: OnceLock<Journal>,
     requested_model: OnceLock<String>,
@@ -102,9 +102,9 @@ pub(crate) struct RunEquipment {
 
 impl Workbench {
     /// Opens a workbench in a folder. Fails if the settings are invalid.
-    pub fn open(folders: &AppFolders, folder: &Path, flags: Flags, attendance: RunCallbacks) -> Result<Self, Fault> {
+    pub fn open(folders: &AppFolders, folder: &Path, flags: Flags, callbacks: RunCallbacks) -> Result<Self, Fault> {
         let settings = WorkspaceSettings::load(folders, folder, &flags)?;
-        Ok(Self::with(folders, folder, flags, settings, attendance))
+        Ok(Self::with(folders, folder, flags, settings, callbacks))
     }
 
     pub(crate) fn with(
@@ -112,10 +112,10 @@ impl Workbench {
         folder: &Path,
         flags: Flags,
         settings: WorkspaceSettings,
-        attendance: RunCallbacks,
+        callbacks: RunCallbacks,
     ) -> Self {
         let access = model_access::access(folders, &settings, folder);
-        if let Some(shared) = &attendance.limits {
+        if let Some(shared) = &callbacks.limits {
             access.limits.share(Arc::clone(shared));
         }
         Self {
@@ -125,7 +125,7 @@ impl Workbench {
             settings,
             agents_and_prompts: OnceLock::new(),
             access,
-            attendance,
+            callbacks,
             purpose: Purpose::ManyRuns,
             journal: OnceLock::new(),
             requested_model: OnceLock::new(),
@@ -160,7 +160,7 @@ impl Workbench {
     }
 
     pub(crate) fn tell(&self, notice: Notice) {
-        (self.attendance.tell)(notice);
+        (self.callbacks.tell)(notice);
     }
 
     /// The journal, created if it does not exist.
@@ -179,8 +179,8 @@ impl Workbench {
 
     /// The agents and prompts for new runs, read when first needed. (A stored run has its own.)
     pub(crate) fn agents_and_prompts(&self) -> Result<&(Agents, Prompts), Fault> {
-        if let Some(cast) = self.agents_and_prompts.get() {
-            return Ok(cast);
+        if let Some(known) = self.agents_and_prompts.get() {
+            return Ok(known);
         }
         let loaded = agents::load(&self.folders, &self.folder, &self.settings)?;
         Ok(self.agents_and_prompts.get_or_init(|| loaded))
@@ -213,9 +213,9 @@ impl Workbench {
         if let Some(asked) = self.requested_model.get() {
             return Ok(asked);
         }
-        let settled =
-            model_access::settled(&self.folders, &model_access::model_spec(&self.settings.effective.model.value))?;
-        Ok(self.requested_model.get_or_init(|| settled))
+        let resolved =
+            model_access::resolved(&self.folders, &model_access::model_spec(&self.settings.effective.model.value))?;
+        Ok(self.requested_model.get_or_init(|| resolved))
     }
 
     /// The sandbox level that commands run at. Fails if the settings ask for a higher level than this machine supports.
@@ -239,19 +239,19 @@ impl Workbench {
         let (folders, settings, folder) = (&self.folders, &self.settings, &self.folder);
         self.journal()?;
         let (dispatcher, servers, remarks) =
-            servers::dispatcher(folders, settings, folder, wanted, &self.attendance.tell).await?;
+            servers::dispatcher(folders, settings, folder, wanted, &self.callbacks.tell).await?;
         for remark in remarks {
             self.tell(Notice::Tools(remark));
         }
-        let engine = self.engine_over(&dispatcher, self.attendance.stop.clone())?;
+        let engine = self.engine_over(&dispatcher, self.callbacks.stop.clone())?;
         Ok(RunEquipment { engine, dispatcher, servers, agents: OnceLock::new() })
     }
 
     /// An engine with these tools, whose runs stop when `stop` is cancelled.
     pub(crate) fn engine_over(&self, dispatcher: &Dispatcher, stop: CancellationToken) -> Result<Engine, Fault> {
-        let mut hands = RealPerformer::new(self.access.clone(), dispatcher.clone());
+        let mut performer = RealPerformer::new(self.access.clone(), dispatcher.clone());
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
-            hands = hands.with_model(spec, model.clone());
+            performer = performer.with_model(spec, model.clone());
         }
         let (mut watch, marks) = (self.watcher(), Some(tools::marks(&self.folders)));
         let follower = self.follower()?;
@@ -263,10 +263,10 @@ impl Workbench {
             stop,
             marks,
             traces: follower.is_some_and(|follower| follower.sends_traces()),
-            home: self.attendance.home.clone(),
+            home: self.callbacks.home.clone(),
             ..EngineOptions::default()
         };
-        Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))
+        Ok(Engine::new(self.journal()?.clone(), Arc::new(performer), options))
     }
 
     /// Who follows runs for traces and logs, if they are wanted. A setting that cannot be used is said, and nothing is
@@ -299,13 +299,13 @@ impl Workbench {
 
     /// Who is told what happens in runs: the hooks, and whoever opened this.
     fn watcher(&self) -> Arc<dyn RunWatcher> {
-        let inner = Arc::clone(&self.attendance.watch);
+        let inner = Arc::clone(&self.callbacks.watch);
         let confinement = confinement::confinement(&self.folders, &self.settings);
         let hooks = hooks::all(&self.settings, &confinement);
         if !HookWatcher::is_needed(&hooks) {
             return inner;
         }
-        let (workspace, tell) = (self.folder.clone(), Arc::clone(&self.attendance.tell));
+        let (workspace, tell) = (self.folder.clone(), Arc::clone(&self.callbacks.tell));
         let (under_way, last) = (self.hooks_under_way.clone(), Mutex::default());
         Arc::new(HookWatcher { inner, hooks, workspace, under_way, last, tell })
     }
@@ -360,11 +360,11 @@ impl Workbench {
     }
 
     /// Serves the next run: with other callbacks, and with agents and prompts as they are now. Tools and servers stay.
-    pub fn attend(&mut self, attendance: RunCallbacks) -> Result<(), Fault> {
-        self.attendance = attendance;
+    pub fn set_callbacks(&mut self, callbacks: RunCallbacks) -> Result<(), Fault> {
+        self.callbacks = callbacks;
         self.agents_and_prompts = OnceLock::new();
         if let Some(equipment) = self.equipment.take() {
-            let engine = self.engine_over(&equipment.dispatcher, self.attendance.stop.clone())?;
+            let engine = self.engine_over(&equipment.dispatcher, self.callbacks.stop.clone())?;
             self.equipment = OnceCell::from(RunEquipment { engine, agents: OnceLock::new(), ..equipment });
         }
         Ok(())

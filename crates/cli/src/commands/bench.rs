@@ -69,10 +69,10 @@ impl Bench {
         let registry = Registry::default().with_bench(self.nap);
         let reach = ProviderAccess { base: Some(self.base.clone()), ..ProviderAccess::default() };
         let access = ModelAccess { reach: [("openai-compatible".to_owned(), reach)].into(), ..ModelAccess::default() };
-        let hands = RealPerformer::new(access, Dispatcher::new(registry.clone(), ToolLimits::default()));
+        let performer = RealPerformer::new(access, Dispatcher::new(registry.clone(), ToolLimits::default()));
         let engine = Engine::new(
             journal.clone(),
-            Arc::new(hands),
+            Arc::new(performer),
             EngineOptions { marks: Some(tools::marks(&folders)), ..EngineOptions::default() },
         );
         let stage = Rc::new(BenchSetup {

@@ -34,8 +34,8 @@ async fn fork(folders: &AppFolders, journal: &Journal, from: &RunId, args: ForkA
     let stop = face.stop.clone();
     let mut signals = Signals::listen(stop.clone())?;
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
-    let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell(), ..RunCallbacks::default() };
-    let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, folders, flags, attendance)?;
+    let callbacks = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell(), ..RunCallbacks::default() };
+    let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, folders, flags, callbacks)?;
     log::begin(folders, &bench.settings.effective.log.value);
     let then = vec![drive_run::resume_input(&args.permission, &args.spending)];
     let (at, to) = (args.at, journal::new_id()?);

@@ -50,8 +50,8 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
         confine: args.confine.flags(),
         ..Flags::default()
     };
-    let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell(), ..RunCallbacks::default() };
-    let mut bench = Workbench::open_for(&StoredRun::new(&old, journal)?, folders, flags, attendance)?;
+    let callbacks = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell(), ..RunCallbacks::default() };
+    let mut bench = Workbench::open_for(&StoredRun::new(&old, journal)?, folders, flags, callbacks)?;
     log::begin(folders, &bench.settings.effective.log.value);
     if args.goal.is_some() && args.plan.is_none() && bench.is_plan_first(&old) {
         bench.hold_to_reading();

@@ -159,9 +159,9 @@ async fn open(
         }
     };
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
-    let attendance =
+    let callbacks =
         RunCallbacks { watch: face.watch.clone(), stop: stop.clone(), tell: face.tell(), ..RunCallbacks::default() };
-    let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, folders, flags, attendance)?;
+    let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, folders, flags, callbacks)?;
     log::begin(folders, &bench.settings.effective.log.value);
     let was_said = args.workspace.is_some() && args.permission.approvals().is_some();
     if adopts && !was_said {

@@ -74,8 +74,8 @@ pub(crate) async fn start_on(
     let face = RunDisplay::of(&args.output);
     let stop = face.stop.clone();
     let watch = if args.plan_only { plan_only::until_planned(&stop) } else { face.watch.clone() };
-    let attendance = RunCallbacks { watch, stop: stop.clone(), tell: face.tell(), ..RunCallbacks::default() };
-    let bench = Box::pin(kept.open(folders, &folder, args, attendance)).await?;
+    let callbacks = RunCallbacks { watch, stop: stop.clone(), tell: face.tell(), ..RunCallbacks::default() };
+    let bench = Box::pin(kept.open(folders, &folder, args, callbacks)).await?;
     if args.plan_first {
         bench.hold_to_reading();
     }

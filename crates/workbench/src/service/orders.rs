@@ -180,7 +180,7 @@ impl LiveRuns {
         if model.is_some() {
             flags.model = model;
         }
-        let mut own = Workbench::open(&bench.folders, &bench.folder, flags, bench.attendance.clone())?;
+        let mut own = Workbench::open(&bench.folders, &bench.folder, flags, bench.callbacks.clone())?;
         own.use_journal(self.journal().clone());
         Ok(own)
     }
@@ -277,7 +277,7 @@ impl LiveRuns {
     /// A workbench for a stored run, limited to what it was granted.
     pub(super) fn bench_for(&self, run: &Run, flags: Flags) -> Result<Workbench, Fault> {
         let shared = self.bench();
-        Workbench::open_for(&StoredRun::new(run, self.journal())?, &shared.folders, flags, shared.attendance.clone())
+        Workbench::open_for(&StoredRun::new(run, self.journal())?, &shared.folders, flags, shared.callbacks.clone())
     }
 
     /// What is wrong with a plan that is to replace the one that waits for approval.

@@ -280,7 +280,7 @@ impl LiveRuns {
 
     /// Whether another worker has the run, whose journal this is too or has a copy here. It hears of what is sent to the run.
     fn is_of_another_worker(&self, id: &RunId) -> Result<bool, Fault> {
-        let Some(home) = &self.0.bench.attendance.home else { return Ok(false) };
+        let Some(home) = &self.0.bench.callbacks.home else { return Ok(false) };
         Ok(home_of(self.journal(), id)?.is_some_and(|place| !home.has(&place)))
     }
 

@@ -49,8 +49,8 @@ impl LiveRuns {
         // Nothing may be changed before its plan is approved, so its tools are held to reading.
         let own = if loaded.awaits_first_approval() {
             let stored = StoredRun { run: &loaded, journal: self.journal(), folder: shared.folder.clone() };
-            let (flags, attendance) = (shared.flags.clone(), shared.attendance.clone());
-            Some(Workbench::open_for(&stored, &shared.folders, flags, attendance)?)
+            let (flags, callbacks) = (shared.flags.clone(), shared.callbacks.clone());
+            Some(Workbench::open_for(&stored, &shared.folders, flags, callbacks)?)
         } else {
             None
         };

@@ -32,7 +32,7 @@ impl Room {
     }
 
     /// Whoever attends stops each run before it begins anything.
-    fn attendance(&self) -> RunCallbacks {
+    fn callbacks(&self) -> RunCallbacks {
         let (told, stop) = (Arc::clone(&self.told), CancellationToken::new());
         stop.cancel();
         RunCallbacks {
@@ -43,7 +43,7 @@ impl Room {
     }
 
     fn open(&self, flags: Flags) -> Workbench {
-        Workbench::open(&self.folders, &self.folder, flags, self.attendance()).unwrap()
+        Workbench::open(&self.folders, &self.folder, flags, self.callbacks()).unwrap()
     }
 
     fn config(&self, name: &str, bytes: &[u8]) {
@@ -179,7 +179,7 @@ async fn a_run_that_only_reads_goes_on_on_its_own_workbench_and_not_where_tools_
     let kept = shared.journal().unwrap();
     let run = stored(kept, &id);
     let at = StoredRun::new(&run, kept).unwrap();
-    let own = Workbench::open_for(&at, &room.folders, Flags::default(), room.attendance()).unwrap();
+    let own = Workbench::open_for(&at, &room.folders, Flags::default(), room.callbacks()).unwrap();
     assert_eq!(own.settings.effective.approvals.value, ApprovalMode::ReadOnly);
     assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
 }
@@ -193,7 +193,7 @@ async fn a_run_keeps_the_rights_it_was_started_with_and_a_fork_those_that_are_sa
     let run = stored(journal, &from);
     let said = Confine { network: Some(Network::Host), ..Confine::default() };
     let at = StoredRun::new(&run, journal).unwrap();
-    let own = Workbench::open_for(&at, &room.folders, said.alone(), room.attendance()).unwrap();
+    let own = Workbench::open_for(&at, &room.folders, said.alone(), room.callbacks()).unwrap();
     assert_eq!(own.flags.confine.level, Some(Level::None), "kept");
     let to = journal::new_id().unwrap();
     let at = journal.head(&from).unwrap().events;
@@ -219,7 +219,7 @@ async fn a_run_that_is_there_goes_on_and_is_stopped_whatever_became_of_the_files
     let kept = bench.journal().unwrap();
     let run = stored(kept, &id);
     let at = StoredRun::new(&run, kept).unwrap();
-    let own = Workbench::open_for(&at, &room.folders, Flags::default(), room.attendance()).unwrap();
+    let own = Workbench::open_for(&at, &room.folders, Flags::default(), room.callbacks()).unwrap();
     own.engine_without_servers().await.unwrap();
     assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
 }
@@ -240,9 +240,9 @@ async fn a_model_that_is_an_unknown_run_is_refused_before_anybody_is_served() {
 async fn a_copy_that_stays_stops_nobody_else_on_the_workbench() {
     let room = Room::new();
     let from = room.start(&room.open(flags()), RunMode::Plan).await;
-    let attendance = RunCallbacks::default();
-    let stop = attendance.stop.clone();
-    let bench = Workbench::open(&room.folders, &room.folder, flags(), attendance).unwrap();
+    let callbacks = RunCallbacks::default();
+    let stop = callbacks.stop.clone();
+    let bench = Workbench::open(&room.folders, &room.folder, flags(), callbacks).unwrap();
     let journal = bench.journal().unwrap();
     let (at, to) = (journal.head(&from).unwrap().events, journal::new_id().unwrap());
     let fork = Fork { from, at, to: to.clone(), model: None, goal: None, variables: Vec::new(), stays: true };

@@ -22,7 +22,7 @@ impl KeptWorkbench {
         folders: &AppFolders,
         folder: &Path,
         args: &RunArgs,
-        attendance: RunCallbacks,
+        callbacks: RunCallbacks,
     ) -> Result<&mut Workbench, CliError> {
         let flags = super::flags(args);
         let WorkspaceSettings { effective, trust_state, ignored, .. } =
@@ -36,14 +36,14 @@ impl KeptWorkbench {
         }
         let bench = match self.open.take() {
             Some((known, mut bench)) if known == basis && !basis.is_empty() => {
-                bench.attend(attendance)?;
+                bench.set_callbacks(callbacks)?;
                 bench
             }
             other => {
                 if let Some((_, bench)) = other {
                     bench.close().await;
                 }
-                Workbench::open(folders, folder, flags, attendance)?
+                Workbench::open(folders, folder, flags, callbacks)?
             }
         };
         Ok(&mut self.open.insert((basis, bench)).1)
