@@ -61,11 +61,11 @@ impl RunningEffects {
 
     /// Asks a model.
     pub(crate) fn ask(&mut self, id: EffectAddress, attempt: u32, asking: ModelCallSetup) {
-        let (stop, hurry) = (self.stop_for(&id), self.stop_waiting.clone());
+        let (stop, stop_waiting) = (self.stop_for(&id), self.stop_waiting.clone());
         self.running.push(Box::pin(async move {
-            let ModelCallSetup { model, mut conversation, options: way, mut hear, limit } = asking;
-            let (prompt, draft) = conversation.parts(way);
-            let patience = OutageWait { limit, stop_waiting: hurry };
+            let ModelCallSetup { model, mut conversation, options, mut hear, limit } = asking;
+            let (prompt, draft) = conversation.parts(options);
+            let patience = OutageWait { limit, stop_waiting };
             let answer = tokio::select! {
                 answer = outage::ask(model, &prompt, draft, &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),

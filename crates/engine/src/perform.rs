@@ -29,7 +29,7 @@ pub trait EffectPerformer: Send + Sync {
     }
 
     /// How long to wait for a model that is not available.
-    fn silence_limit(&self) -> Duration {
+    fn outage_limit(&self) -> Duration {
         Duration::ZERO
     }
 
@@ -232,7 +232,7 @@ impl EffectPerformer for RealPerformer {
         Some(model)
     }
 
-    fn silence_limit(&self) -> Duration {
+    fn outage_limit(&self) -> Duration {
         self.access().patience.outage
     }
 
@@ -274,7 +274,7 @@ impl EffectPerformer for RealPerformer {
     fn previous_contents<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
         Box::pin(async move {
             match self.place(workspace) {
-                Ok(place) => self.dispatcher.images(call, &place).await,
+                Ok(place) => self.dispatcher.previous_contents(call, &place).await,
                 Err(_) => Vec::new(),
             }
         })

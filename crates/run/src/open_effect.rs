@@ -43,7 +43,7 @@ pub struct InnerCall {
     /// The attempt at the outer call in which it was asked for.
     pub attempt: u32,
     /// How often this attempt had asked the same question before, if it is a question.
-    pub turn: u32,
+    pub earlier_asks: u32,
     /// Whether the same question was open at the same time: then their order means nothing.
     pub was_concurrent: bool,
     /// The question that it asks a person, if it does, and the reply.

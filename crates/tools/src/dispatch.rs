@@ -121,12 +121,12 @@ impl Dispatcher {
     }
 
     /// Contents that the call is about to replace, to be stored before it starts. Reads files, changes nothing.
-    pub async fn images(&self, call: &ToolCall, place: &Place) -> Vec<Vec<u8>> {
+    pub async fn previous_contents(&self, call: &ToolCall, place: &Place) -> Vec<Vec<u8>> {
         let Ok((entry, args)) = self.find(call) else { return Vec::new() };
         if entry.tool.traits().class != EffectClass::Checkable {
             return Vec::new();
         }
-        look(&entry, args, place, |tool, args, place| tool.images(args, place)).await.unwrap_or_default()
+        look(&entry, args, place, |tool, args, place| tool.previous_contents(args, place)).await.unwrap_or_default()
     }
 
     /// Makes the call. Failure, timeout and cancellation are replies.

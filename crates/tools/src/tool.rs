@@ -78,7 +78,7 @@ pub trait Tool: Send + Sync {
 
     /// Contents that the call is about to replace, stored before it starts so that they can be restored in any case.
     /// Reads files, changes nothing.
-    fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
+    fn previous_contents(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
         let _ = (args, place);
         Vec::new()
     }

@@ -71,12 +71,12 @@ impl RunDriver {
         }
         // The reply to inputs that were sent before is what was decided then.
         let is_repeated = before < known;
-        for ((record, is_kept), heard) in decided.into_iter().zip(waiting) {
+        for ((record, is_kept), reply_to) in decided.into_iter().zip(waiting) {
             if is_kept && !is_repeated {
                 self.follow(record.clone(), records);
             }
-            if let Some(heard) = heard {
-                self.remember(heard, &record);
+            if let Some(reply_to) = reply_to {
+                self.remember(reply_to, &record);
             }
         }
         Ok(())

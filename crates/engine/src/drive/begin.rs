@@ -97,7 +97,7 @@ impl RunDriver {
             }
             let wanted = record.events.iter().filter_map(|event| match event {
                 Event::Wanted { id, effect: Effect::Call }
-                    if self.run.phase_allows(id) && self.run.is_inner_read(id) =>
+                    if self.run.phase_allows(id) && self.run.is_local_read(id) =>
                 {
                     Some(id.clone())
                 }
@@ -162,7 +162,7 @@ impl RunDriver {
             ceiling: self.unreserved(id, || model.ceiling(&conversation.parts(options).0)),
             ..EffectFacts::default()
         };
-        let limit = self.engine.performer.silence_limit();
+        let limit = self.engine.performer.outage_limit();
         let renewal = self.renewal_of(self.run.model_of(&id.step));
         let model = RenewableModel { model, renewal };
         let asking = ModelCallSetup { model, conversation, options, hear: self.listener(id), limit };

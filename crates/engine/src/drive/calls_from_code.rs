@@ -16,7 +16,7 @@ use crate::history::{EndedStep, PastStep, behind};
 use crate::perform::EffectPerformer;
 
 /// How many requests may wait at the same time; further senders wait.
-pub(super) const MOST_WISHES: usize = 256;
+pub(super) const MOST_REQUESTS: usize = 256;
 
 /// What a running call asks for, and the channel for the reply.
 pub(crate) struct CallRequest {
@@ -47,13 +47,13 @@ struct CallRequestSender {
 
 impl CallRequestSender {
     async fn request(&self, what: CallRequestKind) -> Reply {
-        let (heard, hears) = oneshot::channel();
-        let wish = CallRequest { under: self.under.clone(), what, reply_to: heard };
+        let (reply_to, reply) = oneshot::channel();
+        let request = CallRequest { under: self.under.clone(), what, reply_to };
         // A closed channel means that the run continues without this call.
-        if self.send.send(wish).await.is_err() {
+        if self.send.send(request).await.is_err() {
             return Reply::Cancelled;
         }
-        hears.await.unwrap_or(Reply::Cancelled)
+        reply.await.unwrap_or(Reply::Cancelled)
     }
 }
 
@@ -83,11 +83,11 @@ impl Caller for CallRequestSender {
 
 impl RunDriver {
     /// Turns a request into an input for the run, after preparing the call.
-    pub(super) fn take_wish(&self, wish: CallRequest) -> Option<QueuedInput> {
-        let CallRequest { under, what, reply_to: heard } = wish;
+    pub(super) fn take_request(&self, request: CallRequest) -> Option<QueuedInput> {
+        let CallRequest { under, what, reply_to } = request;
         if self.engine.stop.is_cancelled() {
             // It could not begin any more. It does not matter if the code no longer waits.
-            let _ = heard.send(Reply::Cancelled);
+            let _ = reply_to.send(Reply::Cancelled);
             return None;
         }
         let input = match what {
@@ -105,7 +105,7 @@ impl RunDriver {
             CallRequestKind::Consultation(wanted) => self.consultation(under, *wanted),
             CallRequestKind::Note(handle) => Input::Noted { id: under, handle },
         };
-        Some(QueuedInput { reply_to: Some(heard), ..QueuedInput::from(input) })
+        Some(QueuedInput { reply_to: Some(reply_to), ..QueuedInput::from(input) })
     }
 
     /// A question to a model, as a call that names the model. The user has allowed this for the one who asks.
@@ -126,22 +126,22 @@ impl RunDriver {
     }
 
     /// Remembers who waits for the reply to a request, or replies at once why there will be none.
-    pub(super) fn remember(&mut self, heard: oneshot::Sender<Reply>, record: &Record) {
+    pub(super) fn remember(&mut self, reply_to: oneshot::Sender<Reply>, record: &Record) {
         let event = record.events.first();
         // A question from an earlier attempt is still open: the new attempt waits for the same answer.
         if let Some(Event::Wished { id, .. } | Event::Awaited { id }) = event {
-            self.code.listening.insert(id.clone(), heard);
+            self.code.listening.insert(id.clone(), reply_to);
         } else if let Input::Wished { under, prepared, .. } = &record.input {
             let waits = prepared.inquiry.as_ref().and_then(|inquiry| self.run.inquired(under, inquiry));
             match waits {
-                Some(id) => drop(self.code.listening.insert(id, heard)),
-                None => drop(heard.send(self.run.unheard(under))),
+                Some(id) => drop(self.code.listening.insert(id, reply_to)),
+                None => drop(reply_to.send(self.run.unheard(under))),
             }
         } else if let Input::Noted { id, .. } = &record.input {
             // A call that has ended needs no handle any more: it is told that none was recorded.
             let is_noted = matches!(event, Some(Event::Noted { .. })) || self.run.open().contains_key(id);
             if is_noted {
-                self.code.noted.push(heard);
+                self.code.noted.push(reply_to);
             }
         }
     }
@@ -176,7 +176,7 @@ impl RunDriver {
         let agent = self.briefing.kit.agent(&step.spec.agent);
         let caller = CallRequestSender {
             under: id.clone(),
-            send: self.code.wishing.clone(),
+            send: self.code.request_sender.clone(),
             performer: Arc::clone(&self.engine.performer),
             workspace: self.run.workspace_of(&id.step),
         };

@@ -28,7 +28,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 enum DriveEvent {
     Ended(FinishedEffect),
     Mail(QueuedInput),
-    Wished(CallRequest),
+    CallRequested(CallRequest),
     Handed(HandedEffect),
     Due,
     Stop,
@@ -46,7 +46,7 @@ impl RunDriver {
             match self.next_event().await {
                 DriveEvent::Ended(ended) => arrived.push(self.input_from(ended)),
                 DriveEvent::Mail(mail) => arrived.push(mail),
-                DriveEvent::Wished(wish) => arrived.extend(self.take_wish(wish)),
+                DriveEvent::CallRequested(request) => arrived.extend(self.take_request(request)),
                 DriveEvent::Handed(handed) => {
                     Box::pin(self.take_handed(handed)).await?;
                     arrived.append(&mut self.inbox.queued);
@@ -68,8 +68,8 @@ impl RunDriver {
         while let Ok(mail) = self.inbox.mail.try_recv() {
             arrived.push(mail);
         }
-        while let Ok(wish) = self.inbox.wishes.try_recv() {
-            arrived.extend(self.take_wish(wish));
+        while let Ok(request) = self.inbox.requests.try_recv() {
+            arrived.extend(self.take_request(request));
         }
         if !self.unwritten.deferred_inputs.is_empty() {
             let mut all = std::mem::take(&mut self.unwritten.deferred_inputs);
@@ -91,7 +91,7 @@ impl RunDriver {
             biased;
             ended = self.work.effects.next(), if is_performing => ended.map_or(DriveEvent::Nothing, DriveEvent::Ended),
             Some(mail) = self.inbox.mail.recv() => DriveEvent::Mail(mail),
-            Some(wish) = self.inbox.wishes.recv() => DriveEvent::Wished(wish),
+            Some(request) = self.inbox.requests.recv() => DriveEvent::CallRequested(request),
             handed = next_handed(&mut self.home) => DriveEvent::Handed(handed),
             () = self.engine.stop.cancelled(), if !is_stopping || self.work.deadline.is_none() => DriveEvent::Stop,
             error = self.engine.journal.lost() => DriveEvent::Lost(error),

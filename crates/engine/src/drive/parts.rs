@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use updraft_journal::{Blob, Lease, Status};
 use updraft_run::{EffectAddress, Input, Reply, Run, RunId, StepId, Timestamp};
 
-use super::calls_from_code::{CallRequest, MOST_WISHES};
+use super::calls_from_code::{CallRequest, MOST_REQUESTS};
 use super::{KnownMarks, RunDriver};
 use crate::context::Snapshot;
 use crate::conversation::Conversation;
@@ -58,7 +58,7 @@ pub(crate) struct Briefing {
 pub(crate) struct Inbox {
     pub(crate) mail: mpsc::Receiver<QueuedInput>,
     /// Calls that code asks for.
-    pub(crate) wishes: mpsc::Receiver<CallRequest>,
+    pub(crate) requests: mpsc::Receiver<CallRequest>,
     /// Inputs to be taken at once.
     pub(crate) queued: Vec<QueuedInput>,
     /// The inbox rows of the inputs that were already taken.
@@ -76,7 +76,7 @@ pub(crate) struct Work {
 /// Code that waits for calls it asked for.
 pub(crate) struct CodeCalls {
     /// Given to each call, so that its code can send requests.
-    pub(crate) wishing: mpsc::Sender<CallRequest>,
+    pub(crate) request_sender: mpsc::Sender<CallRequest>,
     /// Which code waits for the reply to which call.
     pub(crate) listening: BTreeMap<EffectAddress, oneshot::Sender<Reply>>,
     /// Code that waits until its handle is on disk.
@@ -120,15 +120,15 @@ impl RunDriver {
     pub(crate) fn new(engine: &Arc<EngineInner>, opened: OpenedRun) -> (Self, MailSender) {
         let OpenedRun { id, run, lease, kit, context, is_stale, queued, home } = opened;
         let (send, mail) = mpsc::channel(MOST_MAIL);
-        let (wishing, wishes) = mpsc::channel(MOST_WISHES);
+        let (request_sender, requests) = mpsc::channel(MOST_REQUESTS);
         let drive = Self {
             engine: Arc::clone(engine),
             id,
             clock: engine.run_clock(),
             briefing: Briefing { kit, tools_version: None, context, is_stale, conversations: BTreeMap::new() },
-            inbox: Inbox { mail, wishes, queued, taken: BTreeSet::new() },
+            inbox: Inbox { mail, requests, queued, taken: BTreeSet::new() },
             work: Work::default(),
-            code: CodeCalls { wishing, listening: BTreeMap::new(), noted: Vec::new() },
+            code: CodeCalls { request_sender, listening: BTreeMap::new(), noted: Vec::new() },
             unwritten: Unwritten::default(),
             position: Position { lease, status: run.recorded_status(), head: run.events() },
             marks: engine.marks().map(|marks| KnownMarks::of(marks, &run)),

@@ -150,10 +150,10 @@ impl Run {
 
     pub(super) fn wished(&mut self, id: &EffectAddress, call: &ToolCall, prepared: &PreparedCall) {
         let Some(open) = id.outer().and_then(|outer| self.open.get_mut(&outer)) else { return };
-        let wish = Some((call.clone(), prepared.clone()));
+        let requested = Some((call.clone(), prepared.clone()));
         let inquiry = prepared.inquiry.clone().map(|inquiry| (inquiry, None));
         let (class, attempt) = (prepared.class, open.attempt);
-        let turn = prepared.inquiry.as_ref().map_or(0, |inquiry| open.asked_already(inquiry));
+        let earlier_asks = prepared.inquiry.as_ref().map_or(0, |inquiry| open.asked_already(inquiry));
         let mut is_beside = false;
         for other in &mut open.inner {
             if other.attempt == attempt
@@ -167,10 +167,10 @@ impl Run {
         open.inner.push(InnerCall {
             name,
             class,
-            requested: wish,
+            requested,
             ended: None,
             attempt,
-            turn,
+            earlier_asks,
             was_concurrent: is_beside,
             inquiry,
         });
@@ -182,9 +182,9 @@ impl Run {
         let Some(open) = self.open.get_mut(&outer) else { return };
         let asked = open.inner.get(k as usize).and_then(|inner| inner.inquiry.as_ref()).map(|(asked, _)| asked.clone());
         let Some(asked) = asked else { return };
-        let (attempt, turn) = (open.attempt, open.asked_already(&asked));
+        let (attempt, earlier_asks) = (open.attempt, open.asked_already(&asked));
         if let Some(inner) = open.inner.get_mut(k as usize) {
-            (inner.attempt, inner.turn) = (attempt, turn);
+            (inner.attempt, inner.earlier_asks) = (attempt, earlier_asks);
         }
     }
 

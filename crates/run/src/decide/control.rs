@@ -285,7 +285,7 @@ impl Run {
     }
 
     /// Whether the call at an address only reads, and has no effect outside this process.
-    pub fn is_inner_read(&self, id: &EffectAddress) -> bool {
+    pub fn is_local_read(&self, id: &EffectAddress) -> bool {
         self.prepared_at(id).is_some_and(PreparedCall::is_plain)
     }
 

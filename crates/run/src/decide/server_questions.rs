@@ -74,9 +74,9 @@ impl Run {
         if inquiry.key.is_none() {
             return answered_before_names(open, inquiry).map_or(EarlierInquiry::Unknown, EarlierInquiry::Answered);
         }
-        let turn = open.asked_already(inquiry);
+        let earlier_asks = open.asked_already(inquiry);
         let before = || open.inner.iter().enumerate().filter(|(_, inner)| inner.attempt < open.attempt);
-        let same = || before().filter(|(_, inner)| inner.turn == turn && inner.asks(inquiry));
+        let same = || before().filter(|(_, inner)| inner.earlier_asks == earlier_asks && inner.asks(inquiry));
         let waits = |(k, _): (usize, &InnerCall)| Some(under.within(k as u32)).filter(|id| self.is_inquiry(id));
         if let Some(id) = same().find_map(waits) {
             return EarlierInquiry::Waits(id);

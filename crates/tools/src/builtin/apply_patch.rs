@@ -124,8 +124,8 @@ impl Tool for ApplyPatch {
         self.plan(args, place).map_or_else(|_| EffectFacts::default(), |changes| changes.facts())
     }
 
-    fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
-        self.plan(args, place).map_or_else(|_| Vec::new(), ChangeSet::images)
+    fn previous_contents(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
+        self.plan(args, place).map_or_else(|_| Vec::new(), ChangeSet::previous_contents)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {

@@ -131,7 +131,7 @@ impl ChangeSet {
     }
 
     /// The contents that would be replaced, for undo.
-    pub(in crate::builtin) fn images(self) -> Vec<Vec<u8>> {
+    pub(in crate::builtin) fn previous_contents(self) -> Vec<Vec<u8>> {
         let changed = self.writes.into_iter().filter(|write| !write.changes_nothing());
         changed.filter_map(|write| write.before?.bytes).collect()
     }

@@ -108,8 +108,8 @@ impl Tool for EditFile {
         self.plan(args, place).map_or_else(|_| EffectFacts::default(), |plan| plan.facts())
     }
 
-    fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
-        self.plan(args, place).map_or_else(|_| Vec::new(), WritePlan::images)
+    fn previous_contents(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
+        self.plan(args, place).map_or_else(|_| Vec::new(), WritePlan::previous_contents)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {

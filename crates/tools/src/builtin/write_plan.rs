@@ -100,7 +100,7 @@ impl WritePlan {
     }
 
     /// The content that would be replaced, for undo.
-    pub(crate) fn images(self) -> Vec<Vec<u8>> {
+    pub(crate) fn previous_contents(self) -> Vec<Vec<u8>> {
         let is_same = |existing: &PathContent| existing.hash == Some(hash(&self.after));
         self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
     }

@@ -62,9 +62,9 @@ async fn a_patch_adds_changes_moves_and_deletes_files_together() {
     let prepared = world.dispatcher.prepare(&call, &world.place);
     assert_eq!(prepared.writes, ["new/a.txt", "b.txt", "c.txt", "bin/run.sh", "run.sh"]);
     assert_eq!(prepared.reads, ["b.txt", "run.sh"]);
-    let mut images = world.dispatcher.images(&call, &world.place).await;
-    images.sort();
-    assert_eq!(images, [b"echo 1\n".to_vec(), b"gone\n".to_vec(), b"old\nrest\n".to_vec()]);
+    let mut contents = world.dispatcher.previous_contents(&call, &world.place).await;
+    contents.sort();
+    assert_eq!(contents, [b"echo 1\n".to_vec(), b"gone\n".to_vec(), b"old\nrest\n".to_vec()]);
 
     let Reply::Output(output) = world.dispatcher.call(&call, &world.cx()).await.reply else { panic!("an output") };
     assert_eq!(output.text, "changed 5 files:\nM b.txt\nA bin/run.sh\nA new/a.txt\nD c.txt\nD run.sh\n");

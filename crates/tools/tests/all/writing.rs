@@ -33,11 +33,15 @@ async fn what_was_there_before_is_kept_ahead_and_with_the_reply() {
     ] {
         let before = world.content("a.txt");
         let call = call(tool, args);
-        assert_eq!(world.dispatcher.images(&call, &world.place).await, std::slice::from_ref(&before), "{tool}");
+        assert_eq!(
+            world.dispatcher.previous_contents(&call, &world.place).await,
+            std::slice::from_ref(&before),
+            "{tool}"
+        );
         assert_eq!(world.dispatcher.call(&call, &world.cx()).await.kept, [before], "{tool}");
     }
     let again = call("write_file", json!({ "path": "a.txt", "content": "newer\n" }));
-    assert_eq!(world.dispatcher.images(&again, &world.place).await, [] as [Vec<u8>; 0]);
+    assert_eq!(world.dispatcher.previous_contents(&again, &world.place).await, [] as [Vec<u8>; 0]);
     assert_eq!(world.dispatcher.call(&again, &world.cx()).await.kept, [] as [Vec<u8>; 0]);
 }
 
