@@ -244,16 +244,16 @@ impl Conversation {
     }
 
     /// The prompt for the model, and the draft that it is serialised into.
-    pub(crate) fn parts(&mut self, way: AskOptions) -> (Prompt<'_>, &mut RequestDraft) {
+    pub(crate) fn parts(&mut self, options: AskOptions) -> (Prompt<'_>, &mut RequestDraft) {
         let prompt = Prompt {
             system: &self.system,
             tools: &self.tools,
             messages: &self.messages,
-            max_output: way.max_output,
-            think: way.think,
-            need: way.need,
-            attempt: way.attempt,
-            trace: way.trace,
+            max_output: options.max_output,
+            think: options.think,
+            need: options.need,
+            attempt: options.attempt,
+            trace: options.trace,
             // The continuation of an answer does not fit a schema by itself.
             schema: self.schema.as_deref().filter(|_| !self.is_cut),
             brief: &self.brief,

@@ -102,9 +102,9 @@ impl Journal {
 
     /// Creates a run with its first records, and takes its lease, in one transaction.
     pub async fn create(&self, head: RunHeader, batch: Batch) -> Result<Lease, Error> {
-        let page = self.spell(batch).await?;
+        let batch = self.encode(batch).await?;
         let run = head.id.clone();
-        let grant = self.0.ask(CreateRun { head, page }).await?;
+        let grant = self.0.ask(CreateRun { head, batch }).await?;
         Ok(Lease::new(&self.0, run, grant))
     }
 
@@ -119,9 +119,9 @@ impl Journal {
     /// Fails with `Fenced` if another process has taken the lease, and with `Deleted` if the run is gone. Dropping the
     /// future does not cancel the append: it may or may not happen.
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<u64, Error> {
-        let page = self.spell(batch).await?;
+        let batch = self.encode(batch).await?;
         let grant = lease.grant();
-        self.0.ask(AppendRecords { run: lease.run().clone(), row: grant.row, grant: grant.number, page }).await
+        self.0.ask(AppendRecords { run: lease.run().clone(), row: grant.row, grant: grant.number, batch }).await
     }
 
     /// Releases a lease.
@@ -344,8 +344,8 @@ impl Journal {
 
     /// Creates a run from an export, all or nothing. Fails with `Exists` if the id is taken.
     pub async fn import(&self, head: RunHeader, records: Vec<Record>, blobs: Vec<Blob>) -> Result<(), Error> {
-        let page = self.spell(Batch { records, blobs, ..Batch::default() }).await?;
-        self.0.ask(ImportRun { head, page }).await
+        let batch = self.encode(Batch { records, blobs, ..Batch::default() }).await?;
+        self.0.ask(ImportRun { head, batch }).await
     }
 
     /// Truncates a damaged run to the part that can be trusted. Returns the removed events: the first, and the last
@@ -392,10 +392,10 @@ impl Journal {
         self.0.queue.close(&self.0.shared).await;
     }
 
-    async fn spell(&self, batch: Batch) -> Result<EncodedBatch, Error> {
-        let page = EncodedBatch::of(batch)?;
-        blobs::store_files(self.path(), page.blobs()).await?;
-        Ok(page)
+    async fn encode(&self, batch: Batch) -> Result<EncodedBatch, Error> {
+        let batch = EncodedBatch::of(batch)?;
+        blobs::store_files(self.path(), batch.blobs()).await?;
+        Ok(batch)
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct AppendRecords {
     pub(crate) run: RunId,
     pub(crate) row: i64,
     pub(crate) grant: u64,
-    pub(crate) page: EncodedBatch,
+    pub(crate) batch: EncodedBatch,
 }
 
 impl WriteJob for AppendRecords {
@@ -53,17 +53,17 @@ impl WriteJob for AppendRecords {
 
     fn write(&self, context: &mut WriteContext<'_>) -> Result<u64, WriteError> {
         let held = context.check_lease(&self.run, self.row, self.grant)?;
-        let end = context.add(self.row, held.end, &self.page)?;
+        let end = context.add(self.row, held.end, &self.batch)?;
         context.hold(&self.run, self.row, HeldLease { end, ..held });
         Ok(end.place.events())
     }
 
     fn bytes(&self) -> usize {
-        self.page.bytes()
+        self.batch.bytes()
     }
 
     fn records(&self) -> u64 {
-        self.page.rows.len() as u64
+        self.batch.rows.len() as u64
     }
 }
 
@@ -71,7 +71,7 @@ impl WriteJob for AppendRecords {
 #[derive(Debug)]
 pub(crate) struct CreateRun {
     pub(crate) head: RunHeader,
-    pub(crate) page: EncodedBatch,
+    pub(crate) batch: EncodedBatch,
 }
 
 impl WriteJob for CreateRun {
@@ -79,17 +79,17 @@ impl WriteJob for CreateRun {
 
     fn write(&self, context: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
         let grant = context.new_run(&self.head)?;
-        let end = context.add(grant.row, ChainEnd::START, &self.page)?;
+        let end = context.add(grant.row, ChainEnd::START, &self.batch)?;
         context.hold(&self.head.id, grant.row, HeldLease { grant: grant.number, end });
         Ok(grant)
     }
 
     fn bytes(&self) -> usize {
-        self.page.bytes()
+        self.batch.bytes()
     }
 
     fn records(&self) -> u64 {
-        self.page.rows.len() as u64
+        self.batch.rows.len() as u64
     }
 }
 
@@ -192,19 +192,19 @@ impl WriteContext<'_> {
     }
 
     /// Writes an encoded batch at its position, and returns the new end.
-    pub(super) fn add(&mut self, row: i64, at: ChainEnd, page: &EncodedBatch) -> Result<ChainEnd, WriteError> {
-        for blob in page.blobs() {
+    pub(super) fn add(&mut self, row: i64, at: ChainEnd, batch: &EncodedBatch) -> Result<ChainEnd, WriteError> {
+        for blob in batch.blobs() {
             self.put(row, blob)?;
         }
-        let end = self.add_rows(row, at, &page.rows)?;
+        let end = self.add_rows(row, at, &batch.rows)?;
         let mut changed = 0;
-        if let Some(status) = page.rest.status {
+        if let Some(status) = batch.rest.status {
             changed += self
                 .connection
                 .prepare_cached("UPDATE runs SET status = ?2 WHERE id = ?1 AND status <> ?2")?
                 .execute(params![row, status.as_str()])?;
         }
-        if let Some(due) = page.rest.due {
+        if let Some(due) = batch.rest.due {
             changed += self
                 .connection
                 .prepare_cached("UPDATE runs SET due = ?2 WHERE id = ?1 AND due IS NOT ?2")?
@@ -213,7 +213,7 @@ impl WriteContext<'_> {
         if changed > 0 {
             self.seal(row)?;
         }
-        for handled in &page.rest.handled {
+        for handled in &batch.rest.handled {
             self.connection.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute([*handled, row])?;
         }
         Ok(end)

@@ -62,7 +62,7 @@ impl WriteJob for ForkRun {
 #[derive(Debug)]
 pub(crate) struct ImportRun {
     pub(crate) head: RunHeader,
-    pub(crate) page: EncodedBatch,
+    pub(crate) batch: EncodedBatch,
 }
 
 impl WriteJob for ImportRun {
@@ -73,7 +73,7 @@ impl WriteJob for ImportRun {
             return Err(crate::Error::Exists(self.head.id.clone()).into());
         }
         let row = context.insert_run(&self.head, None)?;
-        let end = context.add(row, ChainEnd::START, &self.page)?;
+        let end = context.add(row, ChainEnd::START, &self.batch)?;
         context.leases.note_end(row, RunEnd { name: self.head.id.to_string(), end });
         Ok(())
     }
