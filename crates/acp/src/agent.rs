@@ -112,7 +112,7 @@ impl AcpAgent {
                 "$/cancel_request" => self.cancel_request(&params["requestId"]),
                 _ => {}
             },
-            Ok(RpcMessage::Reply { id, outcome }) => self.channel.settle(&id, outcome),
+            Ok(RpcMessage::Reply { id, outcome }) => self.channel.resolve(&id, outcome),
             Err((id, failure)) => self.channel.reply(&id, Err(failure)).await,
         }
     }

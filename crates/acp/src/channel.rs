@@ -82,7 +82,7 @@ impl EditorChannel {
     }
 
     /// The editor has answered.
-    pub(crate) fn settle(&self, id: &Value, outcome: EditorReply) {
+    pub(crate) fn resolve(&self, id: &Value, outcome: EditorReply) {
         let asked = id.as_u64().and_then(|id| self.open().remove(&id));
         if let Some(asked) = asked {
             // Whoever asked may have stopped waiting.

@@ -59,19 +59,19 @@ pub(crate) async fn drive_until_plan(
             Ok(rested) => rested,
             Err(error) => {
                 questions.close();
-                face.settle();
+                face.finish_drawing();
                 return Err(in_words(error, &id));
             }
         };
         if !rested.was_stopped && rested.run.plan_approval().is_some() {
             questions.close();
-            face.settle();
+            face.finish_drawing();
             return Ok(DriveOutcome::PlanWaits(Box::new(rested)));
         }
         let asks = !rested.was_stopped && face.can_ask && is_waiting(&rested.run);
         if !asks {
             questions.close();
-            face.settle();
+            face.finish_drawing();
             return Ok(DriveOutcome::Ended(conclude(&rested, engine.journal(), face, signals)));
         }
         let said = Box::pin(questions.ask_at_rest(&rested, engine.journal(), signals)).await;
@@ -84,19 +84,19 @@ pub(crate) async fn drive_until_plan(
                     NextDriver::Here(opened) => handle = *opened,
                     NextDriver::Other(code) => {
                         questions.close();
-                        face.settle();
+                        face.finish_drawing();
                         return Ok(DriveOutcome::Ended(code));
                     }
                 }
             }
             RestOutcome::LeftOpen => {
                 questions.close();
-                face.settle();
+                face.finish_drawing();
                 return Ok(DriveOutcome::Ended(conclude(&rested, engine.journal(), face, signals)));
             }
             RestOutcome::Stopped => {
                 questions.close();
-                face.settle();
+                face.finish_drawing();
                 let stopped = DriveResult { was_stopped: true, ..rested };
                 return Ok(DriveOutcome::Ended(conclude(&stopped, engine.journal(), face, signals)));
             }
@@ -152,7 +152,7 @@ pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDispla
         }
         RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } => needs_person(id, run),
     };
-    face.settle();
+    face.finish_drawing();
     code
 }
 

@@ -98,9 +98,9 @@ impl RunDisplay {
     }
 
     /// Leaves the display as it is, so that other text can follow.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn finish_drawing(&self) {
         if let Some(tree) = &self.tree {
-            tree.settle();
+            tree.finish_drawing();
         }
     }
 
@@ -150,7 +150,7 @@ impl RunDisplay {
     /// Prints a line for people, unless they want none.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
-            self.settle();
+            self.finish_drawing();
             out::note(&out::readable(text));
         }
     }
@@ -174,7 +174,7 @@ impl RunDisplay {
             let is_news = console.as_ref().is_none_or(|console| console.is_news(&text));
             if !quiet && is_news {
                 if let Some(tree) = &tree {
-                    tree.settle();
+                    tree.finish_drawing();
                 }
                 out::note(&text);
             }

@@ -166,7 +166,7 @@ impl<'a> Attachment<'a> {
 
     /// Reports how the run rests.
     fn end(&mut self, signals: &Signals) -> CliExitCode {
-        self.face.settle();
+        self.face.finish_drawing();
         if let Some(console) = &self.face.console {
             console.set_working(false);
         }

@@ -251,7 +251,7 @@ async fn follow(
     loop {
         let is_left = || Ok::<_, CliError>(!journal.head(id)?.is_owned());
         if run.events() >= known && (run.is_over() || (run.is_at_rest() && is_left()?)) {
-            face.settle();
+            face.finish_drawing();
             let rested = DriveResult { id: id.clone(), run, was_stopped: false };
             return Ok(Some(drive_run::conclude(&rested, journal, face, signals)));
         }
@@ -275,7 +275,7 @@ async fn follow(
                 }
             }
             Err(_) if is_left()? && !run.is_at_rest() => {
-                face.settle();
+                face.finish_drawing();
                 return Ok(None);
             }
             Err(_) => {}

@@ -113,7 +113,7 @@ impl StepTree {
     }
 
     /// Draws a last time, with every step, and leaves the lines on the screen.
-    pub(super) fn settle(&self) {
+    pub(super) fn finish_drawing(&self) {
         let mut drawing = self.lock();
         if out::has_console() || drawing.drawn.is_empty() && !drawing.changed {
             return;
