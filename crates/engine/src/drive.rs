@@ -29,7 +29,7 @@ use updraft_run::{BudgetLimit, Input, Record, Reply, Run, RunId, RunPhase, Times
 
 use self::parts::{Briefing, CodeCalls, Inbox, Position, Unwritten, Work};
 use crate::Error;
-use crate::agent_record;
+use crate::agent_stats;
 use crate::clock::RunClock;
 use crate::effects::RunningEffects;
 use crate::engine::EngineInner;
@@ -202,7 +202,7 @@ impl RunDriver {
         // A run that waits for a person keeps what its tools hold.
         if self.run.is_over() {
             self.engine.performer.release(&self.id.to_string()).await;
-            agent_record::note(&self.engine.journal, &self.id, &self.run).await;
+            agent_stats::note(&self.engine.journal, &self.id, &self.run).await;
             if self.is_elsewhere() {
                 at_home::leave_home(&self.engine.journal, &self.id).await;
             }

@@ -18,7 +18,7 @@
 //! | answers of people to a run's questions | `response.rs` |
 //! | undoing a run's changes | `undo.rs`, then `undo/plan.rs` and `undo/carry_out.rs` |
 
-mod agent_record;
+mod agent_stats;
 mod agents;
 mod answer_schema;
 mod ask_model;
@@ -71,7 +71,7 @@ mod turn_messages;
 mod undo;
 mod watcher;
 
-pub use agent_record::{AgentRecord, AgentTally};
+pub use agent_stats::{AgentStats, AgentTally};
 pub use agents::{Agent, Agents, FolderTrust, RemoteAddress};
 pub use bus::{BusMessage, MessageKind, bus};
 pub use call_audit::{ApprovalRecord, CallAudit, touched};

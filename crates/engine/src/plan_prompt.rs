@@ -56,8 +56,9 @@ pub(crate) fn models_in_words(run: &Run) -> String {
 
 /// How agents did in earlier runs.
 pub(crate) fn record_in_words(run: &Run) -> String {
-    let known =
-        |card: &AgentCard| run.earlier_runs().record.get(&card.name).map(|line| format!("- `{}`: {line}", card.name));
+    let known = |card: &AgentCard| {
+        run.earlier_runs().agent_stats.get(&card.name).map(|line| format!("- `{}`: {line}", card.name))
+    };
     let lines: Vec<String> = run.roster().agents.iter().filter_map(known).collect();
     if lines.is_empty() { "Nothing is known yet.".to_owned() } else { lines.join("\n") }
 }

@@ -1,4 +1,4 @@
-//! What a run takes over from earlier runs: the record of agents, and results that are kept when a run is repeated.
+//! What a run takes over from earlier runs: statistics of the agents, and results that are kept when a run is repeated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::origins::Origins;
 #[serde(default)]
 pub struct EarlierRuns {
     /// How each agent did before, in one line for the planner.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub record: BTreeMap<String, String>,
+    #[serde(rename = "record", skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_stats: BTreeMap<String, String>,
     /// The run that this one repeats, if it repeats one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Arc<RepeatedRun>>,

@@ -74,7 +74,7 @@ use updraft_tools::{Place, Workspace};
 
 pub use live_text::{LiveText, LiveTextKind};
 pub use updraft_engine::{
-    AgentRecord, AgentTally, CallAudit, DifferenceKind, FileReview, ReplayDifference, ReviewedChange, ReviewedState,
+    AgentStats, AgentTally, CallAudit, DifferenceKind, FileReview, ReplayDifference, ReviewedChange, ReviewedState,
 };
 
 pub use accounts::{LogPage, LogRange, ReplayAccount, RunDetail};

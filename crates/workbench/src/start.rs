@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use updraft_engine::{AgentRecord, Agents, Background, NewRun, RunHandle};
+use updraft_engine::{AgentStats, Agents, Background, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{AgentRole, EarlierRuns, Goal, Graph, Level, RepeatedRun, RunId, RunMode, RunSettings};
 
@@ -64,7 +64,7 @@ impl Workbench {
         let window = self.planner_window(&agents, &new).await;
         let settings = self.run_settings(&id, &goal, &chosen.spec, level, equipment);
         let settings = RunSettings { models: models_named, window, plan_first: new.plan_first, ..settings };
-        let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
+        let earlier = EarlierRuns { agent_stats: self.agent_stats(&new.goal)?, repeated: new.repeated };
         let background = Background { earlier, ..self.background(&new.goal, &agents) };
         let run = NewRun {
             settings,
@@ -112,9 +112,9 @@ impl Workbench {
     }
 
     /// How the agents did in earlier runs, for a run that is planned.
-    fn record(&self, goal: &Goal) -> Result<BTreeMap<String, String>, Fault> {
+    fn agent_stats(&self, goal: &Goal) -> Result<BTreeMap<String, String>, Fault> {
         match goal.mode {
-            RunMode::Plan | RunMode::Swarm => Ok(AgentRecord::load(self.journal()?)?.lines()),
+            RunMode::Plan | RunMode::Swarm => Ok(AgentStats::load(self.journal()?)?.lines()),
             RunMode::Agent(_) | RunMode::Given => Ok(BTreeMap::new()),
         }
     }

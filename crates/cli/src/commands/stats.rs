@@ -1,6 +1,6 @@
 //! `updraft stats`: prints how agents and models did in the newest runs.
 
-use updraft_engine::{AgentRecord, AgentTally};
+use updraft_engine::{AgentStats, AgentTally};
 
 use crate::args::StatsArgs;
 use crate::fault::{CliExitCode, CliResult};
@@ -9,18 +9,18 @@ use crate::{journal, out, runtime, view};
 
 pub(crate) fn run(folders: &AppFolders, args: &StatsArgs) -> CliResult {
     let journal = journal::open_with_runs(folders)?;
-    let record = runtime::block_on(async {
-        let record = AgentRecord::load_or_count(&journal).await;
+    let stats = runtime::block_on(async {
+        let stats = AgentStats::load_or_count(&journal).await;
         journal.close().await;
-        Ok(record?)
+        Ok(stats?)
     })?;
     if args.json {
-        for tally in record.tallies() {
+        for tally in stats.tallies() {
             out::line(&serde_json::to_string(&tally).unwrap_or_default());
         }
         return Ok(CliExitCode::Done);
     }
-    let tallies = record.tallies();
+    let tallies = stats.tallies();
     if tallies.is_empty() {
         out::note("no run has ended yet");
         return Ok(CliExitCode::Done);
@@ -30,7 +30,7 @@ pub(crate) fn run(folders: &AppFolders, args: &StatsArgs) -> CliResult {
     for line in &lines(&rows) {
         out::line(line);
     }
-    out::note(&format!("counted over the newest {}", view::count(record.runs() as u64, "run")));
+    out::note(&format!("counted over the newest {}", view::count(stats.runs() as u64, "run")));
     Ok(CliExitCode::Done)
 }
 

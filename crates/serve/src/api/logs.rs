@@ -166,7 +166,7 @@ impl From<AgentTally> for ApiTally {
 /// How agents and models did in the newest runs: steps, failures, retries, costs
 #[utoipa::path(get, path = "/stats", tag = "runs", responses((status = 200, body = ApiStatistics)))]
 pub(super) async fn stats(State(state): State<SharedState>) -> ApiResult<Json<ApiStatistics>> {
-    let record = Box::pin(state.service.runs.agent_record()).await?;
-    let agents = record.tallies().into_iter().map(ApiTally::from).collect();
-    Ok(Json(ApiStatistics { runs: record.runs(), agents }))
+    let stats = Box::pin(state.service.runs.agent_stats()).await?;
+    let agents = stats.tallies().into_iter().map(ApiTally::from).collect();
+    Ok(Json(ApiStatistics { runs: stats.runs(), agents }))
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 use updraft_engine::{
-    AgentRecord, CallAudit, CitedSource, ContextPart, ReplayReport, RequirementReport, RunReport, SentPrompt, bus,
+    AgentStats, CallAudit, CitedSource, ContextPart, ReplayReport, RequirementReport, RunReport, SentPrompt, bus,
     context_of, prompts_of, proof_of, replay, sources_of, touched,
 };
 use updraft_journal::RunFilter;
@@ -109,15 +109,15 @@ impl LiveRuns {
     }
 
     /// How agents and models did in the newest runs of this workspace.
-    pub async fn agent_record(&self) -> Result<AgentRecord, Fault> {
+    pub async fn agent_stats(&self) -> Result<AgentStats, Fault> {
         let (journal, workspace) = (self.journal().clone(), Some(self.workspace().to_owned()));
         let runtime = tokio::runtime::Handle::current();
         // The first time, all of these runs are read.
         blocking(move || {
-            let record = runtime.block_on(AgentRecord::load_or_count(&journal))?;
+            let stats = runtime.block_on(AgentStats::load_or_count(&journal))?;
             let own = journal.list(&RunFilter { workspace, ..RunFilter::default() })?;
             let own: BTreeSet<RunId> = own.into_iter().map(|run| run.id).collect();
-            Ok(record.of_runs(|run| own.contains(run)))
+            Ok(stats.of_runs(|run| own.contains(run)))
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! The record of the agents: how their steps went in the newest runs, by model. It is shown to people and to the planner.
+//! Statistics of the agents: how their steps went in the newest runs, by model. They are shown to people and to the planner.
 //!
 //! It is kept as one small value in the journal that each run adds to when it ends, so that starting a run reads one row.
 
@@ -11,7 +11,7 @@ use updraft_run::{Cost, Run, RunId, Step, StepRole, StepState};
 
 use crate::Error;
 
-/// How many runs the record covers: models and prompts change, so older ones say little.
+/// How many runs the statistics cover: models and prompts change, so older ones say little.
 const NEWEST: usize = 100;
 const SCOPE: &str = "agents";
 const KEY: &str = "record";
@@ -49,20 +49,20 @@ struct RunTally {
     agents: Vec<AgentTally>,
 }
 
-/// The record of the newest runs.
+/// Statistics of the newest runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentRecord {
+pub struct AgentStats {
     /// The oldest first.
     runs: Vec<RunTally>,
 }
 
-impl AgentRecord {
-    /// The record, or an empty one.
+impl AgentStats {
+    /// The statistics, or empty ones.
     pub fn load(journal: &Journal) -> Result<Self, Error> {
         Ok(journal.stored(SCOPE, KEY)?.map(|stored| parse(&stored)).unwrap_or_default())
     }
 
-    /// The record, counted from the newest runs of the journal if there is none yet.
+    /// The statistics, counted from the newest runs of the journal if there are none yet.
     pub async fn load_or_count(journal: &Journal) -> Result<Self, Error> {
         if journal.stored(SCOPE, KEY)?.is_some() {
             return Self::load(journal);
@@ -153,23 +153,23 @@ impl AgentTally {
     }
 }
 
-/// Adds a run that is over to the record. A record that cannot be written is only incomplete.
+/// Adds a run that is over to the statistics. If they cannot be written, they are only incomplete.
 pub(crate) async fn note(journal: &Journal, id: &RunId, run: &Run) {
     let own = tally(id, run);
     if own.agents.is_empty() {
         return;
     }
     let add = move |found: Option<StoredValue>| {
-        let mut record = found.map(|stored| parse(&stored)).unwrap_or_default();
-        record.add(own.clone());
-        (Change::Set(serde_json::to_string(&record).unwrap_or_default()), ())
+        let mut stats = found.map(|stored| parse(&stored)).unwrap_or_default();
+        stats.add(own.clone());
+        (Change::Set(serde_json::to_string(&stats).unwrap_or_default()), ())
     };
     if let Err(error) = journal.change_stored(SCOPE, KEY, add).await {
-        tracing::debug!(%error, "the record of the agents was not written");
+        tracing::debug!(%error, "the statistics of the agents were not written");
     }
 }
 
-fn parse(stored: &StoredValue) -> AgentRecord {
+fn parse(stored: &StoredValue) -> AgentStats {
     serde_json::from_str(&stored.value).unwrap_or_default()
 }
 
@@ -222,13 +222,13 @@ mod tests {
 
     #[test]
     fn it_covers_the_newest_runs_once_each() {
-        let mut record = AgentRecord::default();
-        (0..NEWEST + 5).for_each(|run| record.add(one(run, 1, Some(1_000_000))));
-        record.add(one(NEWEST + 4, 0, Some(1_000_000)));
-        assert_eq!(record.runs(), NEWEST);
+        let mut stats = AgentStats::default();
+        (0..NEWEST + 5).for_each(|run| stats.add(one(run, 1, Some(1_000_000))));
+        stats.add(one(NEWEST + 4, 0, Some(1_000_000)));
+        assert_eq!(stats.runs(), NEWEST);
         let line = "99 of 100 done, 1 failed, 0 retries, $0.001000 a step with m";
-        assert_eq!(record.lines(), BTreeMap::from([("coder".to_owned(), line.to_owned())]));
-        record.add(one(0, 1, None));
-        assert_eq!(record.tallies()[0].cost, None, "one price is unknown, so the sum is");
+        assert_eq!(stats.lines(), BTreeMap::from([("coder".to_owned(), line.to_owned())]));
+        stats.add(one(0, 1, None));
+        assert_eq!(stats.tallies()[0].cost, None, "one price is unknown, so the sum is");
     }
 }
