@@ -25,6 +25,16 @@ pub enum Permission {
     Denied(Failure),
 }
 
+/// A call that is to be decided about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConsideredCall<'a> {
+    pub(crate) call: &'a ToolCall,
+    /// What the engine found out about it.
+    pub(crate) prepared: &'a PreparedCall,
+    /// The earlier calls in the same answer.
+    pub(crate) beside: &'a [ComparableCall],
+}
+
 /// What a person is asked about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalRequest {
@@ -41,16 +51,9 @@ pub struct ApprovalRequest {
 }
 
 impl Run {
-    /// Decides about a call of a step. Denying wins over asking, and asking over allowing. `beside` are the earlier
-    /// calls in the same answer.
-    pub(crate) fn permission_for(
-        &self,
-        step: &Step,
-        agent: &AgentCard,
-        (call, prepared): (&ToolCall, &PreparedCall),
-        beside: &[ComparableCall],
-    ) -> Permission {
-        self.permission_with(&self.rights(agent), step, agent, (call, prepared), beside)
+    /// Decides about a call of a step. Denying wins over asking, and asking over allowing.
+    pub(crate) fn permission_for(&self, step: &Step, agent: &AgentCard, considered: &ConsideredCall<'_>) -> Permission {
+        self.permission_with(&self.rights(agent), step, agent, considered)
     }
 
     /// The rights of an agent in this run.
@@ -65,15 +68,16 @@ impl Run {
         ReadRules::of(std::iter::once(&self.settings.rules).chain(card.map(|card| &card.narrowed.rules)))
     }
 
-    /// Like `weigh`, with rights that are the agent's or narrower: `self.rights(agent).code()` for a call from code.
+    /// Like `permission_for`, with rights that are the agent's or narrower: `self.rights(agent).code()` for a call from
+    /// code.
     pub(crate) fn permission_with(
         &self,
         rights: &Rights<'_>,
         step: &Step,
         agent: &AgentCard,
-        (call, prepared): (&ToolCall, &PreparedCall),
-        beside: &[ComparableCall],
+        considered: &ConsideredCall<'_>,
     ) -> Permission {
+        let ConsideredCall { call, prepared, beside } = *considered;
         let name = &call.name;
         if !agent.tools.iter().any(|tool| tool == name) {
             let known: Vec<&str> = agent.tools.iter().map(String::as_str).collect();

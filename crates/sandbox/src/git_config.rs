@@ -28,7 +28,8 @@ pub(crate) fn settings(text: &str) -> Option<Vec<GitConfigEntry>> {
             '#' | ';' => reader.skip_line(),
             '[' => section = Some(reader.head()?),
             letter if letter.is_ascii_alphabetic() => {
-                settings.push(reader.setting(section.clone()?, letter)?);
+                let (section, part) = section.clone()?;
+                settings.push(reader.setting(section, part, letter)?);
             }
             _ => return None,
         }
@@ -79,7 +80,7 @@ impl GitConfigReader {
         (self.0.next()? == ']').then_some(part)
     }
 
-    fn setting(&mut self, (section, part): (String, Option<String>), first: char) -> Option<GitConfigEntry> {
+    fn setting(&mut self, section: String, part: Option<String>, first: char) -> Option<GitConfigEntry> {
         let mut key = String::from(first.to_ascii_lowercase());
         while let Some(letter) = self.0.next_if(|next| is_of_key(*next)) {
             key.push(letter.to_ascii_lowercase());

@@ -80,7 +80,7 @@ pub fn configured(folders: &AppFolders, settings: &WorkspaceSettings, workspace:
             for server in &mut servers {
                 server.of_workspace = of_workspace;
             }
-            all.take((servers, faults), &source.shown);
+            all.take(servers, faults, &source.shown);
         }
     }
     if !is_trusted {
@@ -90,7 +90,7 @@ pub fn configured(folders: &AppFolders, settings: &WorkspaceSettings, workspace:
 }
 
 impl ConfiguredServers {
-    fn take(&mut self, (servers, faults): (Vec<ServerConfig>, Vec<Wrong>), file: &str) {
+    fn take(&mut self, servers: Vec<ServerConfig>, faults: Vec<Wrong>, file: &str) {
         let known: BTreeSet<String> = self.servers.iter().map(|(server, _)| server.name.clone()).collect();
         for server in servers {
             if !known.contains(&server.name) {

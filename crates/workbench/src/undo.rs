@@ -26,15 +26,26 @@ pub enum UndoDirection {
     Redo,
 }
 
-/// Carries out a plan to undo changes of a run, whose lease the caller holds.
+/// The run whose changes are undone. The caller holds its lease.
+#[derive(Clone, Copy)]
+pub struct UndoneRun<'a> {
+    /// The journal.
+    pub journal: &'a Journal,
+    /// The run.
+    pub id: &'a RunId,
+    /// The marks of its workspace.
+    pub book: &'a WorkspaceMarks,
+}
+
+/// Carries out a plan to undo changes of a run.
 pub fn carry_out(
     undo: &Undo,
-    (journal, id): (&Journal, &RunId),
+    run: UndoneRun<'_>,
     plan: UndoPlan,
     which: &ChangeFilter,
     direction: UndoDirection,
-    book: &WorkspaceMarks,
 ) -> Result<UndoResult, Fault> {
+    let UndoneRun { journal, id, book } = run;
     let (run, names_all) = folded(journal, id)?;
     let marked = mark_again(book, &run, id, &plan, direction)?;
     let undone = undo.carry_out(plan, time_format::now())?;

@@ -6,7 +6,7 @@ use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
 use crate::id::{EffectAddress, EffectKind};
 use crate::message::{ModelAnswer, ToolCall};
-use crate::permission::{ApprovalRequest, Permission, additive_call};
+use crate::permission::{ApprovalRequest, ConsideredCall, Permission, additive_call};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::sentences;
 use crate::state::Run;
@@ -121,7 +121,7 @@ impl Run {
         let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
         let before = calls.iter().zip(&step.prepared).take(n as usize);
         let beside: Vec<ComparableCall> = before.filter_map(|(call, prepared)| additive_call(call, prepared)).collect();
-        match self.permission(step, (call, prepared), &beside) {
+        match self.permission(step, &ConsideredCall { call, prepared, beside: &beside }) {
             Permission::Allowed if call.name == ASK_USER && self.settings.assume => {
                 Event::Rejected { id, why: Assumption::instead_of_asking(call) }
             }
@@ -136,12 +136,12 @@ impl Run {
     }
 
     /// Decides whether a call of a step's model is permitted.
-    fn permission(&self, step: &Step, call: (&ToolCall, &PreparedCall), beside: &[ComparableCall]) -> Permission {
+    fn permission(&self, step: &Step, considered: &ConsideredCall<'_>) -> Permission {
         if let Some(own) = Self::own_card(step) {
-            return self.permission_for(step, &own, call, beside);
+            return self.permission_for(step, &own, considered);
         }
         let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(missing_agent(step)) };
-        self.permission_for(step, agent, call, beside)
+        self.permission_for(step, agent, considered)
     }
 
     /// A person has decided about some calls.

@@ -7,7 +7,7 @@ use crate::id::EffectAddress;
 use crate::input::{RecoveryFinding, RecoveryOutcome};
 use crate::message::ToolCall;
 use crate::open_effect::{InnerCall, OpenEffect};
-use crate::permission::{ApprovalRequest, Permission};
+use crate::permission::{ApprovalRequest, ConsideredCall, Permission};
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{Run, RunPhase};
 use crate::step::Step;
@@ -29,7 +29,7 @@ impl Run {
             return Vec::new();
         }
         if let Some(inquiry) = &prepared.inquiry {
-            return self.inquire(under, open, call, (inquiry, prepared));
+            return self.inquire(under, open, call, inquiry, prepared);
         }
         let id = under.within(open.inner.len() as u32);
         let decided = match self.refusal(step, open, call, prepared) {
@@ -68,7 +68,8 @@ impl Run {
             return Some(fault.clone());
         }
         if prepared.on_behalf_of.is_none() {
-            match self.permission_with(&self.rights(agent).code(), step, agent, (call, prepared), &[]) {
+            let considered = ConsideredCall { call, prepared, beside: &[] };
+            match self.permission_with(&self.rights(agent).code(), step, agent, &considered) {
                 Permission::Denied(why) => return Some(why),
                 Permission::Asked(ApprovalRequest { why, .. }) => return security(why),
                 Permission::Allowed => {}

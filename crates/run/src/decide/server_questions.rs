@@ -33,7 +33,8 @@ impl Run {
         under: &EffectAddress,
         open: &OpenEffect,
         call: &ToolCall,
-        (inquiry, prepared): (&Inquiry, &PreparedCall),
+        inquiry: &Inquiry,
+        prepared: &PreparedCall,
     ) -> Vec<Event> {
         if self.inquired(under, inquiry).is_some() {
             return Vec::new();

@@ -58,7 +58,7 @@ impl Graph {
         };
         let named;
         let nodes = if is_sequence(nodes, holder) {
-            named = nodes.iter().enumerate().map(in_sequence).collect();
+            named = nodes.iter().enumerate().map(|(place, node)| in_sequence(place, node)).collect();
             &named
         } else {
             nodes
@@ -104,7 +104,7 @@ fn is_sequence(nodes: &[Value], holder: Option<&Map<String, Value>>) -> bool {
 }
 
 /// A step of a sequence with its names: it reads what the step before it writes.
-fn in_sequence((place, node): (usize, &Value)) -> Value {
+fn in_sequence(place: usize, node: &Value) -> Value {
     let mut node = node.clone();
     node["id"] = format!("step_{}", place + 1).into();
     node["writes"] = serde_json::json!([format!("result_{}", place + 1)]);

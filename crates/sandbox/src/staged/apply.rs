@@ -17,7 +17,7 @@ use rustix::process::{Resource, Rlimit};
 use updraft_workspace::{FileKind, FileMetadata, Stamp};
 
 use super::clear::open_up;
-use super::stage::{OverlayStage, times};
+use super::stage::{DiskTime, OverlayStage, times};
 use crate::guard::{ChangedPaths, names};
 use crate::staged_change::{StagedChange, UnlistedChanges};
 
@@ -154,11 +154,23 @@ fn take_turns(workspace: &OwnedFd) {
     }
 }
 
+/// An entry of the upper layer, and the folder of the workspace that it belongs to.
+struct UpperEntry<'a> {
+    path: &'a Path,
+    name: &'a OsStr,
+    /// The folder of the upper layer that it is in.
+    upper: &'a OwnedFd,
+    /// The same folder in the workspace.
+    ws: &'a OwnedFd,
+    /// What the command made.
+    is: Stat,
+}
+
 struct ChangeApplier {
     /// The folder for previous contents.
     before: OwnedFd,
     same_disk: bool,
-    since: (i64, u64),
+    since: DiskTime,
     list: ChangeList,
     /// The last number for a previous content.
     kept: u64,
@@ -231,26 +243,21 @@ impl ChangeApplier {
             return self.delete(path, ws, name);
         }
         self.made.insert(path.to_owned());
+        let entry = UpperEntry { path, name, upper, ws, is };
         match kind {
-            FileType::Directory => self.subfolder(path, (upper, &is), (ws, was), name, hides),
+            FileType::Directory => self.subfolder(&entry, was, hides),
             FileType::RegularFile | FileType::Symlink | FileType::Fifo | FileType::Socket => {
                 if was.is_some_and(|was| is_folder(&was)) {
                     self.delete(path, ws, name)?;
                 }
-                self.file(path, (upper, &is), ws, name)
+                self.file(&entry)
             }
             _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
-    fn subfolder(
-        &mut self,
-        path: &Path,
-        (upper, is): (&OwnedFd, &Stat),
-        (ws, was): (&OwnedFd, Option<Stat>),
-        name: &OsStr,
-        hides: bool,
-    ) -> io::Result<()> {
+    fn subfolder(&mut self, entry: &UpperEntry<'_>, was: Option<Stat>, hides: bool) -> io::Result<()> {
+        let UpperEntry { path, name, upper, ws, ref is } = *entry;
         let inner = open_up(upper, name)?;
         let hides = (hides || hides_all(&inner)) && !conflict::is_new(self.since, ws, name);
         let was = match was {
@@ -348,7 +355,7 @@ impl ChangeApplier {
 }
 
 /// An entry of the list, as far as it is known before the change.
-fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> StagedChange {
+fn changed(since: DiskTime, path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> StagedChange {
     let contested = was.is_some_and(|was| !is_folder(was) && is_later(since, was));
     let (was, now) = (was.map(look), now.map(look));
     let (is_exact, path) = (path.to_str().is_some(), path.to_string_lossy().into_owned());
@@ -365,8 +372,8 @@ fn shown(path: &Path) -> String {
 }
 
 /// Whether it was changed after the command started, and so by another program.
-fn is_later(since: (i64, u64), was: &Stat) -> bool {
-    (was.st_ctime, was.st_ctime_nsec) >= since
+fn is_later(since: DiskTime, was: &Stat) -> bool {
+    DiskTime::of_change(was) >= since
 }
 
 /// Whether this is a whiteout, with which an overlay records that a file was removed.

@@ -14,12 +14,26 @@ const LAG: Duration = Duration::from_millis(10);
 /// Milliseconds to wait for the file system's clock to advance.
 const TICKS: usize = 20;
 
+/// A time as the file system gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DiskTime {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: u64,
+}
+
+impl DiskTime {
+    /// When a file last changed in any way.
+    pub(super) fn of_change(stat: &rustix::fs::Stat) -> Self {
+        Self { seconds: stat.st_ctime, nanoseconds: stat.st_ctime_nsec }
+    }
+}
+
 /// A command's folder, ready to be mounted over the workspace.
 pub(crate) struct OverlayStage {
     pub(crate) folder: PathBuf,
     pub(crate) workspace: PathBuf,
     /// When the command started: later changes in the workspace were not made by it.
-    pub(crate) since: (i64, u64),
+    pub(crate) since: DiskTime,
     /// The workspace folder's own mode and time at that moment.
     pub(super) as_it_was: (u32, i64, u64),
     _lock: OwnedFd,
@@ -69,7 +83,7 @@ pub(super) fn times(stat: &rustix::fs::Stat) -> Timestamps {
 
 /// Gives the upper layer the workspace's times, and returns the start time of the command by the clock of the file
 /// system, which may be coarse. It is later than every earlier change.
-fn beginning(upper: &OwnedFd, workspace: &rustix::fs::Stat) -> io::Result<(i64, u64)> {
+fn beginning(upper: &OwnedFd, workspace: &rustix::fs::Stat) -> io::Result<DiskTime> {
     let before = rustix::fs::fstat(upper)?;
     for _ in 0..TICKS {
         rustix::fs::futimens(upper, &times(workspace))?;
@@ -80,16 +94,16 @@ fn beginning(upper: &OwnedFd, workspace: &rustix::fs::Stat) -> io::Result<(i64, 
             std::thread::sleep(LAG);
             return Ok(since);
         }
-        if (is.st_ctime, is.st_ctime_nsec) > (before.st_ctime, before.st_ctime_nsec) {
-            return Ok((is.st_ctime, is.st_ctime_nsec));
+        if DiskTime::of_change(&is) > DiskTime::of_change(&before) {
+            return Ok(DiskTime::of_change(&is));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Ok((before.st_ctime, before.st_ctime_nsec))
+    Ok(DiskTime::of_change(&before))
 }
 
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
-fn now() -> (i64, u64) {
+fn now() -> DiskTime {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    (since.as_secs().cast_signed(), u64::from(since.subsec_nanos()))
+    DiskTime { seconds: since.as_secs().cast_signed(), nanoseconds: u64::from(since.subsec_nanos()) }
 }

@@ -30,10 +30,17 @@ const IDLE: Duration = Duration::from_mins(1);
 
 /// Follows runs until it is closed.
 pub(crate) struct JournalFollower {
-    news: Arc<(Mutex<GrownRuns>, Condvar)>,
+    news: Arc<GrowthNews>,
     /// Is told when the thread has ended.
     ended: Mutex<Option<oneshot::Receiver<()>>>,
     sends_traces: bool,
+}
+
+/// What the thread waits for.
+#[derive(Default)]
+struct GrowthNews {
+    runs: Mutex<GrownRuns>,
+    wake: Condvar,
 }
 
 #[derive(Default)]
@@ -51,7 +58,7 @@ pub(crate) struct RunOutputs {
 
 impl JournalFollower {
     pub(crate) fn start(journal: Journal, outputs: RunOutputs) -> std::io::Result<Self> {
-        let news: Arc<(Mutex<GrownRuns>, Condvar)> = Arc::default();
+        let news = Arc::<GrowthNews>::default();
         let (heard, sends_traces) = (Arc::clone(&news), outputs.traces.is_some());
         let following = FollowerThread { journal, outputs, runs: BTreeMap::new(), over: VecDeque::new() };
         let (ends, ended) = oneshot::channel();
@@ -69,9 +76,8 @@ impl JournalFollower {
 
     /// Notes that a run has grown beyond this many events.
     fn grown(&self, id: &RunId, known: u64) {
-        let (news, wake) = &*self.news;
-        lock(news).grown.entry(id.clone()).or_insert(known);
-        wake.notify_one();
+        self.news.lock().grown.entry(id.clone()).or_insert(known);
+        self.news.wake.notify_one();
     }
 
     /// Waits until everything has been read and sent, for a few seconds at most: a collector that does not answer must not keep the
@@ -79,8 +85,8 @@ impl JournalFollower {
     pub(crate) async fn finish(&self) {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(ended) = ended else { return };
-        lock(&self.news.0).is_closing = true;
-        self.news.1.notify_one();
+        self.news.lock().is_closing = true;
+        self.news.wake.notify_one();
         if tokio::time::timeout(LAST, ended).await.is_err() {
             tracing::warn!("the last spans or log lines were not written in time");
         }
@@ -90,13 +96,15 @@ impl JournalFollower {
 impl Drop for JournalFollower {
     fn drop(&mut self) {
         // A process that ends without finishing leaves the thread alone.
-        lock(&self.news.0).is_closing = true;
-        self.news.1.notify_one();
+        self.news.lock().is_closing = true;
+        self.news.wake.notify_one();
     }
 }
 
-fn lock(news: &Mutex<GrownRuns>) -> MutexGuard<'_, GrownRuns> {
-    news.lock().unwrap_or_else(PoisonError::into_inner)
+impl GrowthNews {
+    fn lock(&self) -> MutexGuard<'_, GrownRuns> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A watcher that also notes growth for a follower.
@@ -140,7 +148,7 @@ struct FollowedRun {
 }
 
 impl FollowerThread {
-    fn follow(mut self, news: &(Mutex<GrownRuns>, Condvar)) {
+    fn follow(mut self, news: &GrowthNews) {
         loop {
             let (grown, is_closing) = self.wait(news);
             for (id, known) in grown {
@@ -164,10 +172,10 @@ impl FollowerThread {
         }
     }
 
-    fn wait(&self, news: &(Mutex<GrownRuns>, Condvar)) -> (BTreeMap<RunId, u64>, bool) {
+    fn wait(&self, news: &GrowthNews) -> (BTreeMap<RunId, u64>, bool) {
         let rest = self.outputs.traces.as_ref().and_then(|traces| traces.rest(Instant::now())).unwrap_or(IDLE);
         let is_quiet = |news: &mut GrownRuns| news.grown.is_empty() && !news.is_closing;
-        let waited = news.1.wait_timeout_while(lock(&news.0), rest, is_quiet);
+        let waited = news.wake.wait_timeout_while(news.lock(), rest, is_quiet);
         let (mut news, _) = waited.unwrap_or_else(PoisonError::into_inner);
         (std::mem::take(&mut news.grown), news.is_closing)
     }

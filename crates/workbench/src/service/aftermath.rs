@@ -16,7 +16,7 @@ use crate::journal;
 use crate::removal::remove_run;
 use crate::resume::folder_of;
 use crate::tools;
-use crate::undo::{self, UndoDirection};
+use crate::undo::{self, UndoDirection, UndoneRun};
 
 /// Which changes of a run are undone, and how.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ impl LiveRuns {
         let lease =
             if order.dry_run { None } else { Some(journal.acquire(run).await.map_err(|error| busy(run, error))?) };
         let (folders, id) = (self.bench().folders.clone(), run.clone());
-        let outcome = blocking(move || take_back(&folders, (&journal, &id), &workspace, &order)).await;
+        let outcome = blocking(move || take_back(&folders, &journal, &id, &workspace, &order)).await;
         if let Some(lease) = lease {
             self.journal().release(lease).await?;
         }
@@ -91,7 +91,8 @@ fn busy(run: &RunId, error: updraft_journal::Error) -> Fault {
 
 fn take_back(
     folders: &AppFolders,
-    (journal, id): (&Journal, &RunId),
+    journal: &Journal,
+    id: &RunId,
     workspace: &Path,
     order: &UndoOrder,
 ) -> Result<Value, Fault> {
@@ -118,5 +119,6 @@ fn take_back(
     }
     let book = tools::marks(folders).book(&workspace.display().to_string());
     let direction = if order.redo { UndoDirection::Redo } else { UndoDirection::Undo };
-    Ok(told(&undo::carry_out(&undo, (journal, id), plan, &which, direction, &book)?))
+    let run = UndoneRun { journal, id, book: &book };
+    Ok(told(&undo::carry_out(&undo, run, plan, &which, direction)?))
 }

@@ -55,14 +55,14 @@ impl Conversations {
         let heard = self.heard.listen();
         let id = self.runs.start(Goal { origins, earlier, ..goal(&query.work, query.work.goal.clone()) }).await?;
         self.sessions.asked(&session, id.as_str(), &query.work.goal).await?;
-        self.wait(id, (query, session), listener, heard).await
+        self.wait(id, query, session, listener, heard).await
     }
 
     /// Waits again for a run that [`query`](Self::query) started.
     pub async fn follow(&self, run: &str, query: Query, listener: RunListener) -> Result<QueryAnswer, Fault> {
         let id = self.runs.find(run)?;
         let session = query.session.clone().unwrap_or_default();
-        self.wait(id, (query, session), listener, self.heard.listen()).await
+        self.wait(id, query, session, listener, self.heard.listen()).await
     }
 
     /// Adds to a conversation the answers that came after the client had stopped waiting.
@@ -88,7 +88,8 @@ impl Conversations {
     async fn wait(
         &self,
         id: RunId,
-        (query, session): (Query, String),
+        query: Query,
+        session: String,
         listener: RunListener,
         mut heard: broadcast::Receiver<(RunId, RunProgress)>,
     ) -> Result<QueryAnswer, Fault> {

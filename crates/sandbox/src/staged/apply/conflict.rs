@@ -14,6 +14,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, Stat, StatxFlags};
 use rustix::io::Errno;
 
+use super::super::stage::DiskTime;
 use super::{DEEPEST, FOLDER, hides_all, is_folder, is_later, is_whiteout, shown};
 use crate::guard::names;
 
@@ -21,14 +22,14 @@ use crate::guard::names;
 const NAMED: usize = 3;
 
 /// Returns the first conflicts. Paths that are too deep to be checked are never applied either.
-pub(super) fn conflicts(since: (i64, u64), upper: &OwnedFd, workspace: &OwnedFd) -> io::Result<Vec<String>> {
+pub(super) fn conflicts(since: DiskTime, upper: &OwnedFd, workspace: &OwnedFd) -> io::Result<Vec<String>> {
     let mut search = ConflictSearch { since, found: Vec::new(), depth: 0 };
     search.folder(Path::new(""), upper, workspace, false)?;
     Ok(search.found)
 }
 
 struct ConflictSearch {
-    since: (i64, u64),
+    since: DiskTime,
     found: Vec<String>,
     depth: usize,
 }
@@ -132,10 +133,11 @@ fn was_copied(upper: &OwnedFd, name: &OsStr, is: &Stat) -> bool {
 
 /// Whether a folder of the workspace was created after the command started, which then saw nothing at its place. Not
 /// every file system tells.
-pub(super) fn is_new(since: (i64, u64), ws: &OwnedFd, name: &OsStr) -> bool {
+pub(super) fn is_new(since: DiskTime, ws: &OwnedFd, name: &OsStr) -> bool {
     let about = rustix::fs::statx(ws, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
     about.is_ok_and(|about| {
         let has_it = about.stx_mask & StatxFlags::BTIME.bits() != 0;
-        has_it && (about.stx_btime.tv_sec, u64::from(about.stx_btime.tv_nsec)) >= since
+        let (seconds, nanoseconds) = (about.stx_btime.tv_sec, u64::from(about.stx_btime.tv_nsec));
+        has_it && DiskTime { seconds, nanoseconds } >= since
     })
 }

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::super::stage::times;
-use super::{ChangeApplier, changed, exchange, is_folder, shown};
+use super::{ChangeApplier, UpperEntry, changed, exchange, is_folder, shown};
 use crate::staged::StagedChange;
 
 /// Larger files count as changed without reading both.
@@ -19,13 +19,8 @@ const COMPARED: i64 = 8 << 20;
 const COPIED: u64 = 64 << 20;
 
 impl ChangeApplier {
-    pub(super) fn file(
-        &mut self,
-        path: &Path,
-        (upper, is): (&OwnedFd, &Stat),
-        ws: &OwnedFd,
-        name: &OsStr,
-    ) -> io::Result<()> {
+    pub(super) fn file(&mut self, entry: &UpperEntry<'_>) -> io::Result<()> {
+        let UpperEntry { path, name, upper, ws, ref is } = *entry;
         let was = rustix::fs::statat(ws, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         if let Some(was) = was.filter(|was| is_same(upper, is, ws, was, name)) {
             return self.touch(path, is, ws, &was, name);
