@@ -26,10 +26,11 @@ pub(crate) struct Point {
 /// Resolves when the page has drawn once, or would have had the time to.
 pub(crate) const NEXT_FRAME: &str =
     "new Promise(done => { requestAnimationFrame(done); setTimeout(done, 100) }).then(() => 0)";
-/// How often an element that moves is looked at before it is taken where it is.
+/// How often the position of a moving element is read before the last one is used.
 const LOOKS: usize = 5;
-/// Elements that are next to each other in depth may be clicked through one another.
-const IS_SAME: &str = "function(other) {
+/// JavaScript: `null` if a click that hits `other` reaches this element, because one contains the other or `other` is its
+/// label; otherwise a description of `other`, which covers it.
+const COVERED_BY: &str = "function(other) {
     const up = node => node.parentNode || node.host || null;
     const holds = (outer, inner) => { for (let at = inner; at; at = up(at)) if (at === outer) return true; return false };
     if (holds(this, other) || holds(other, this)) return null;
@@ -119,7 +120,7 @@ impl Tab {
         let hit = self.call("DOM.resolveNode", hit).await?;
         let params = json!({
             "objectId": object,
-            "functionDeclaration": IS_SAME,
+            "functionDeclaration": COVERED_BY,
             "arguments": [{"objectId": hit["object"]["objectId"]}],
             "returnByValue": true,
         });

@@ -50,12 +50,13 @@ impl AsideEntry {
         let cannot = |error: io::Error| Fault::failed(format!("could not restore `{target}`: {error}"));
         match restore::back(&self.at, &self.moved.path, self.moved.restored) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Fault::new(Kind::Taken, format!("`{target}` exists again"))
+                Err(Fault::new(Kind::AlreadyExists, format!("`{target}` exists again"))
                     .hint("look at both, and remove the one you do not want"))
             }
             Err(error) if restore::met_a_link(&error) => {
                 let why = format!("a parent folder of `{target}` is now a link, which may lead anywhere");
-                Err(Fault::new(Kind::Taken, why).hint("replace the link with the folder itself, then try again"))
+                Err(Fault::new(Kind::AlreadyExists, why)
+                    .hint("replace the link with the folder itself, then try again"))
             }
             other => other.and_then(|is_copy| if is_copy { remove(&self.at) } else { Ok(()) }).map_err(cannot),
         }

@@ -12,10 +12,10 @@ pub enum Kind {
     Config,
     /// Commands cannot be confined as required.
     NoSandbox,
-    /// Something of this name is there already.
-    Taken,
-    /// Whoever has to do it does not answer; it may work later.
-    Away,
+    /// Something with this name exists already.
+    AlreadyExists,
+    /// The program that has to do it does not answer; it may work later.
+    Unavailable,
     /// Anything else.
     Failed,
 }
@@ -82,7 +82,7 @@ impl From<updraft_journal::Error> for Fault {
         use updraft_journal::Error as E;
         let kind = match &error {
             E::UnknownRun { .. } | E::Ambiguous { .. } | E::NoSuchEvent { .. } | E::BadExport { .. } => Kind::Usage,
-            E::Exists(_) => Kind::Taken,
+            E::Exists(_) => Kind::AlreadyExists,
             E::NotAJournal { .. } | E::Newer { .. } | E::ReadOnly { .. } | E::Network { .. } => Kind::Config,
             _ => Kind::Failed,
         };

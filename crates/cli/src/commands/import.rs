@@ -41,7 +41,7 @@ pub(crate) fn run(folders: &AppFolders, args: &ImportArgs) -> CliResult {
         let imported = file.import(folders, &journal, &order).await;
         journal.close().await;
         imported.map_err(|fault| match fault.kind {
-            Kind::Taken => CliError::failed(fault.message).hint("`--id NAME` imports it under another name"),
+            Kind::AlreadyExists => CliError::failed(fault.message).hint("`--id NAME` imports it under another name"),
             _ => fault.into(),
         })
     })?;

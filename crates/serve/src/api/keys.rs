@@ -117,7 +117,7 @@ fn used_before() -> Problem {
 /// Why a run was not started. Its id may be taken only if another server starts it for the same key at this moment.
 pub(super) fn not_started(fault: Fault) -> Problem {
     match fault.kind {
-        Kind::Taken => Problem::conflict("another server is starting this run for the same `Idempotency-Key`")
+        Kind::AlreadyExists => Problem::conflict("another server is starting this run for the same `Idempotency-Key`")
             .hint("send the request again: then you get the run"),
         _ => fault.into(),
     }

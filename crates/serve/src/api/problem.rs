@@ -101,8 +101,8 @@ impl Problem {
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let status = match fault.kind {
-            Kind::Usage | Kind::Config | Kind::NoSandbox | Kind::Taken => StatusCode::CONFLICT,
-            Kind::Away => StatusCode::SERVICE_UNAVAILABLE,
+            Kind::Usage | Kind::Config | Kind::NoSandbox | Kind::AlreadyExists => StatusCode::CONFLICT,
+            Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self { hints: fault.hints, ..Self::new(status, fault.message) }

@@ -29,7 +29,7 @@ impl From<Fault> for PageFailure {
     fn from(fault: Fault) -> Self {
         let status = match fault.kind {
             Kind::Usage => StatusCode::BAD_REQUEST,
-            Kind::Away => StatusCode::SERVICE_UNAVAILABLE,
+            Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self { status, fault }

@@ -34,7 +34,7 @@ async fn a_label_is_asked_for_only_where_workers_have_some() {
                 return Err(Fault::usage("no worker of the workspace has the label `tpu`"));
             }
             if order.label.as_deref() == Some("away") {
-                return Err(Fault::new(Kind::Away, "no worker that could do it answers"));
+                return Err(Fault::new(Kind::Unavailable, "no worker that could do it answers"));
             }
             runs.order_as(id, RunOrder { label: None, ..order }).await.map(drop)
         });

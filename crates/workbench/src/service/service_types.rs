@@ -164,10 +164,3 @@ pub struct RunListener {
     /// Cancelled when the result is no longer wanted at all.
     pub unwanted: CancellationToken,
 }
-
-impl RunListener {
-    /// A listener that receives no progress and wants the result.
-    pub fn deaf() -> Self {
-        Self { progress: mpsc::unbounded_channel().0, unwanted: CancellationToken::new() }
-    }
-}

@@ -44,7 +44,11 @@ pub(super) async fn begin(runs: &LiveRuns, id: RunId, request: StartRequest) -> 
 /// Tells a mistake in the order from something that may pass.
 pub(super) fn start_fault(fault: &Fault) -> StartFault {
     let why = fault.in_one_line();
-    if matches!(fault.kind, Kind::Failed | Kind::Away) { StartFault::Later(why) } else { StartFault::Refused(why) }
+    if matches!(fault.kind, Kind::Failed | Kind::Unavailable) {
+        StartFault::Later(why)
+    } else {
+        StartFault::Refused(why)
+    }
 }
 
 /// An order as it travelled.
@@ -93,9 +97,9 @@ pub(super) fn placer(ingress: String, token: Option<String>, workspace: String) 
             let ordered = order(ingress, token.as_deref(), workspace, label.as_deref(), &request).await;
             ordered.map(drop).map_err(|fault| match fault {
                 CallFault::Refused { status: NOBODY, why } => {
-                    Fault::new(Kind::Away, why).hint("start that worker again")
+                    Fault::new(Kind::Unavailable, why).hint("start that worker again")
                 }
-                CallFault::Refused { status: NOT_BEGUN, why } => Fault::new(Kind::Away, why).hint(WHY_NOT_BEGUN),
+                CallFault::Refused { status: NOT_BEGUN, why } => Fault::new(Kind::Unavailable, why).hint(WHY_NOT_BEGUN),
                 CallFault::Refused { why, .. } => Fault::usage(why),
                 other => Fault::failed(format!("run {id} was not started, or nobody could say so: {other}")),
             })
