@@ -14,6 +14,7 @@ SKIPS=$SCRATCH/skips # what was skipped, a line each: parts are processes of the
 export UPDRAFT_TEST_SKIPS=$SKIPS # for programs that find out themselves
 PARTS=()             # NAME=FUNCTION of what runs after the tests, several at a time
 JOBS=()              # the processes of parts
+BEGAN=()             # when each of them began
 
 heading() {
     PART=$1
@@ -354,10 +355,10 @@ build_and_lint() {
     cargo build --quiet --workspace --all-targets
 }
 
-# Many tests wait for a time limit or for another process, so there is one more at a time than cores.
+# Many tests wait for a time limit or for another process: with one more than cores at a time, the cores rest for a third of it.
 run_tests() {
     if cargo nextest --version >/dev/null 2>&1; then
-        cargo nextest run --workspace --no-fail-fast --test-threads "$(($(nproc 2>/dev/null || echo 2) + 1))" "$@"
+        cargo nextest run --workspace --no-fail-fast --test-threads "$((2 * $(nproc 2>/dev/null || echo 2) + 1))" "$@"
     else
         cargo test --workspace --no-fail-fast "$@"
     fi
@@ -377,14 +378,15 @@ start_part() {
         "$function"
     ) >"$SCRATCH/$number.log" 2>&1 </dev/null &
     JOBS[number]=$!
+    BEGAN[number]=$SECONDS
     set +m
 }
 
-# Runs all parts, as many at a time as there are cores, and prints what each said when it has ended. They wait for servers and
+# Runs all parts, one more at a time than there are cores, and prints what each said when it has ended. They wait for servers and
 # browsers much of the time, and none needs another.
 run_parts() {
     local lanes next=0 running=() still number status failed=""
-    lanes=$(nproc 2>/dev/null || echo 2)
+    lanes=$(($(nproc 2>/dev/null || echo 2) + 1))
     while ((next < ${#PARTS[@]} || ${#running[@]} > 0)); do
         while ((next < ${#PARTS[@]} && ${#running[@]} < lanes)); do
             start_part "$next"
@@ -405,6 +407,7 @@ run_parts() {
             kill -- "-${JOBS[number]}" 2>/dev/null || true
             unset "JOBS[number]"
             heading "${PARTS[number]%%=*}"
+            printf '(it took %ss)\n' "$((SECONDS - BEGAN[number]))"
             cat "$SCRATCH/$number.log"
             if ((status != 0)); then
                 printf '!! it ended with %s\n' "$status"
