@@ -206,9 +206,9 @@ impl Conversation {
     }
 
     /// A separate question about the conversation: a judgement of the step's result, or a summary of the conversation.
-    pub(crate) fn aside(&self, run: &Run, step: &Step, kit: &PromptKit, kind: EffectKind) -> Self {
+    pub(crate) fn side_question(&self, run: &Run, step: &Step, kit: &PromptKit, kind: EffectKind) -> Self {
         let proves = step.role == StepRole::Prove;
-        let mut aside = Self {
+        let mut side = Self {
             visit: self.visit,
             context: self.context,
             documents: self.documents,
@@ -221,7 +221,7 @@ impl Conversation {
             schema: (kind == EffectKind::Judge).then(|| if proves { proof_prompt::schema() } else { verdict_schema() }),
             is_cut: false,
             brief: TaskBrief {
-                aside: Some(kind),
+                side_question: Some(kind),
                 earlier: if kind == EffectKind::Judge { 0 } else { self.brief.earlier },
                 ..self.brief.clone()
             },
@@ -230,17 +230,17 @@ impl Conversation {
             draft: RequestDraft::default(),
         };
         if kind == EffectKind::Judge && proves {
-            aside.push(Message::User(proof_prompt::question(run, kit).into()));
+            side.push(Message::User(proof_prompt::question(run, kit).into()));
         } else if kind == EffectKind::Judge {
             let result = step.last_answer().map(|answer| answer.text.as_str()).unwrap_or_default();
             let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
             let text = kit.say("judge", &[("goal", &run.goal().text), ("task", task), ("result", result)]);
-            aside.push(Message::User(text.into()));
+            side.push(Message::User(text.into()));
         } else {
-            self.messages.iter().cloned().for_each(|message| aside.push(message));
-            aside.push(Message::User(kit.say("compact", &[]).into()));
+            self.messages.iter().cloned().for_each(|message| side.push(message));
+            side.push(Message::User(kit.say("compact", &[]).into()));
         }
-        aside
+        side
     }
 
     /// The prompt for the model, and the draft that it is serialised into.
@@ -357,7 +357,7 @@ fn brief_of(run: &Run, step: &Step) -> TaskBrief {
         writes: step.spec.writes.clone(),
         files: run.goal().files.clone(),
         visit: step.visit,
-        aside: None,
+        side_question: None,
         earlier: 0,
         candidates: run.candidates_of(step),
         tests: match step.spec.tries.as_deref() {

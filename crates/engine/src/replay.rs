@@ -185,12 +185,12 @@ struct PromptRebuilder<'a> {
     /// Conversations that continue, so that a long one is not built again for every turn.
     open: BTreeMap<updraft_run::StepId, Conversation>,
     /// The last separate question about one of them (judgement or summary).
-    aside: Option<Conversation>,
+    side: Option<Conversation>,
 }
 
 impl<'a> PromptRebuilder<'a> {
     fn new(journal: &'a Journal, id: &'a RunId) -> Self {
-        Self { journal, id, kits: BTreeMap::new(), contexts: BTreeMap::new(), open: BTreeMap::new(), aside: None }
+        Self { journal, id, kits: BTreeMap::new(), contexts: BTreeMap::new(), open: BTreeMap::new(), side: None }
     }
 
     /// Applies a record, and compares each prompt that was sent.
@@ -235,10 +235,10 @@ impl<'a> PromptRebuilder<'a> {
         let from = PromptSources { kit, journal: self.journal };
         let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, from, &snapshot));
         conversation.catch_up(step, from);
-        let aside = (id.kind != EffectKind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
+        let side = (id.kind != EffectKind::Ask).then(|| conversation.side_question(run, step, kit, id.kind));
         let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();
-        Ok(Some(match aside {
-            Some(aside) => self.aside.insert(aside),
+        Ok(Some(match side {
+            Some(side) => self.side.insert(side),
             None => place,
         }))
     }

@@ -74,7 +74,7 @@ impl Model for BuiltinModel {
 }
 
 fn answer(prompt: &Prompt<'_>) -> ModelAnswer {
-    match prompt.brief.aside {
+    match prompt.brief.side_question {
         Some(EffectKind::Compact) => return agents::summarise(prompt),
         Some(EffectKind::Judge) => return agents::judge(),
         Some(EffectKind::Ask | EffectKind::Call | EffectKind::Approve | EffectKind::Guard) | None => {}

@@ -60,7 +60,7 @@ impl RateLimit {
 pub struct RateLimiter(Arc<LimiterShared>);
 
 struct LimiterShared {
-    desk: LimiterStore,
+    store: LimiterStore,
     /// Notified when something changes that waiting requests of this process may depend on.
     changed: Notify,
     /// Limits that several machines keep together.
@@ -82,8 +82,8 @@ impl RateLimiter {
     /// The same with another length of the window, for tests. All processes that share a file must use the same length.
     #[doc(hidden)]
     pub fn over(path: Option<PathBuf>, window: Duration) -> Self {
-        let desk = LimiterStore::new(path, window);
-        Self(Arc::new(LimiterShared { desk, changed: Notify::new(), shared: OnceLock::new() }))
+        let store = LimiterStore::new(path, window);
+        Self(Arc::new(LimiterShared { store, changed: Notify::new(), shared: OnceLock::new() }))
     }
 
     /// From now on, limited requests are also admitted by these limits, which other machines keep as well.
@@ -104,7 +104,7 @@ impl RateLimiter {
     ) -> RequestPermit {
         let mut told = WaitNotice::default();
         if limit.is_unlimited() {
-            while let Some(left) = self.0.desk.paused(account, clock::now()) {
+            while let Some(left) = self.0.store.paused(account, clock::now()) {
                 told.tell(clock::now(), left, true, waiting);
                 tokio::time::sleep(left.min(rules::LONGEST_SLEEP)).await;
             }
@@ -117,7 +117,7 @@ impl RateLimiter {
             changed.as_mut().enable();
             let now = clock::now();
             // Without a database nothing is known, and the provider's own refusals have to suffice.
-            match self.0.desk.write(|book| book.ask(ask, place.id, now)) {
+            match self.0.store.write(|book| book.ask(ask, place.id, now)) {
                 None => {
                     let permit = RequestPermit { shared: Arc::clone(&self.0), request: None, elsewhere: None };
                     return self.admit_elsewhere(permit, ask, waiting).await;
@@ -157,7 +157,7 @@ impl RateLimiter {
     /// Notes that the provider asked for a pause: no request of this account is sent before its end, in any process. At
     /// most an hour.
     pub fn pause(&self, account: &str, wait: Duration) {
-        self.0.desk.pause(account, wait, clock::now());
+        self.0.store.pause(account, wait, clock::now());
     }
 }
 
@@ -169,7 +169,7 @@ impl Default for RateLimiter {
 
 impl fmt::Debug for RateLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Limits").field(&self.0.desk.path()).finish()
+        f.debug_tuple("Limits").field(&self.0.store.path()).finish()
     }
 }
 
@@ -206,7 +206,7 @@ struct QueuePlace<'a> {
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.shared.desk.write(|book| book.leave(id));
+            self.shared.store.write(|book| book.leave(id));
             self.shared.changed.notify_waiters();
         }
     }
@@ -225,7 +225,7 @@ impl RequestPermit {
     /// minute from now. A request without a response stays in the window for a minute after its end.
     pub fn heard(&self) {
         if let Some(request) = self.request {
-            self.shared.desk.write(|book| book.heard(request, clock::now()));
+            self.shared.store.write(|book| book.heard(request, clock::now()));
             self.shared.changed.notify_waiters();
         }
     }
@@ -236,7 +236,7 @@ impl RequestPermit {
             place.used(tokens);
         }
         if let Some(request) = self.request {
-            self.shared.desk.write(|book| book.used(request, tokens));
+            self.shared.store.write(|book| book.used(request, tokens));
             self.shared.changed.notify_waiters();
         }
     }
@@ -245,7 +245,7 @@ impl RequestPermit {
 impl Drop for RequestPermit {
     fn drop(&mut self) {
         if let Some(request) = self.request {
-            self.shared.desk.write(|book| book.end(request, clock::now()));
+            self.shared.store.write(|book| book.end(request, clock::now()));
             self.shared.changed.notify_waiters();
         }
     }

@@ -170,7 +170,7 @@ pub struct TaskBrief {
     /// How many times the step was entered before.
     pub visit: u32,
     /// Set if the request is not a turn of the conversation, but a judgement or a summary.
-    pub aside: Option<EffectKind>,
+    pub side_question: Option<EffectKind>,
     /// How many messages come before the task, from an earlier part of the conversation.
     pub earlier: usize,
     /// The names of the candidates that it chooses among.

@@ -38,7 +38,7 @@ impl AnswerPlace {
             step: prompt.brief.step.clone(),
             visit: prompt.brief.visit,
             turn: turn_of(prompt.own_messages()),
-            kind: prompt.brief.aside.unwrap_or(EffectKind::Ask),
+            kind: prompt.brief.side_question.unwrap_or(EffectKind::Ask),
         }
     }
 }

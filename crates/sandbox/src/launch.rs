@@ -98,7 +98,7 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
     let sockets = ServiceSockets::before(order);
     let guards = guards(order)?;
     timing::mark("finding guarded files");
-    let desk = RequestHandler::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
+    let handler = RequestHandler::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
     let (exit, killed_for) = match order.level {
         SandboxLevel::Full => {
             let holds: Vec<_> = guards.iter().flat_map(FolderGuard::holds).collect();
@@ -107,14 +107,14 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
                 sockets.as_ref().map(|sockets| sockets.named().into_iter().chain(in_folders()).collect());
             let inside =
                 namespace_init::WorkspaceMounts { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
-            let (ending, direct) = with_namespaces(order, stdin, &desk, deadline, &inside)?;
+            let (ending, direct) = with_namespaces(order, stdin, &handler, deadline, &inside)?;
             if let Some(direct) = direct {
                 (stage, unstaged, waited) = (None, Some(direct.why), waited + direct.waited);
                 turn = turn.or(direct.turn);
             }
             ending
         }
-        SandboxLevel::Landlock | SandboxLevel::None => without_namespaces(order, stdin, &desk, deadline)?,
+        SandboxLevel::Landlock | SandboxLevel::None => without_namespaces(order, stdin, &handler, deadline)?,
     };
     let mut verdict = LauncherResult { exit, killed_for, unstaged, waited, ..LauncherResult::default() };
     let mut made = None;
@@ -134,7 +134,7 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
             }
         }
     }
-    let outcome = desk.last_look(made.as_ref().map(|made| (order.policy.workspace.as_path(), made)));
+    let outcome = handler.last_look(made.as_ref().map(|made| (order.policy.workspace.as_path(), made)));
     verdict.moved_aside.extend(outcome.moved);
     verdict.troubles.extend(outcome.troubles);
     Ok(verdict)
@@ -211,7 +211,7 @@ struct DirectAccess {
 fn with_namespaces(
     order: &LaunchOrder,
     stdin: Option<OwnedFd>,
-    desk: &RequestHandler<'_>,
+    handler: &RequestHandler<'_>,
     deadline: Option<Instant>,
     inside: &namespace_init::WorkspaceMounts<'_>,
 ) -> Result<(ProgramEnd, Option<DirectAccess>), LaunchFault> {
@@ -227,7 +227,7 @@ fn with_namespaces(
         };
     timing::mark("making namespaces");
     drop((theirs, stdin));
-    let ended = follow(pid, &inner, desk, deadline, order.turns.as_ref().filter(|turns| !turns.alone));
+    let ended = follow(pid, &inner, handler, deadline, order.turns.as_ref().filter(|turns| !turns.alone));
     // When it ends, the kernel ends every process in its namespace, and lets us reap it only after that.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
     supervise::wait_out(pid);
@@ -238,11 +238,11 @@ fn with_namespaces(
 fn follow(
     pid: Pid,
     inner: &Channel,
-    desk: &RequestHandler<'_>,
+    handler: &RequestHandler<'_>,
     mut deadline: Option<Instant>,
     turns: Option<&WorkspaceSharing>,
 ) -> Result<(ProgramEnd, Option<DirectAccess>), LaunchFault> {
-    let line = desk.line;
+    let line = handler.line;
     let mut direct = None;
     program::let_go_of_streams().map_err(LaunchFault::set_up("opening /dev/null"))?;
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())
@@ -270,7 +270,7 @@ fn follow(
                 Ok(Some((news, beside))) => drop(line.send(&news, beside.as_ref().map(AsFd::as_fd))),
                 Ok(None) | Err(_) => return Ok(((None, None), direct)),
             }
-        } else if ready[2] || (ready[1] && desk.answer() == ProgramDecision::End) {
+        } else if ready[2] || (ready[1] && handler.answer() == ProgramDecision::End) {
             return Ok(((None, None), direct));
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {
@@ -289,7 +289,7 @@ fn joined(theirs: Vec<SetupStep>) -> Vec<SetupStep> {
 fn without_namespaces(
     order: &LaunchOrder,
     stdin: Option<OwnedFd>,
-    desk: &RequestHandler<'_>,
+    handler: &RequestHandler<'_>,
     deadline: Option<Instant>,
 ) -> Result<ProgramEnd, LaunchFault> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -301,13 +301,13 @@ fn without_namespaces(
         ForkSide::Parent(pid) => pid,
         ForkSide::Child => {
             drop(inner);
-            subreaper::main(order, stdin, &desk.beside(&theirs), private)
+            subreaper::main(order, stdin, &handler.beside(&theirs), private)
         }
     };
     drop((theirs, stdin));
     timing::mark("starting a second process");
     kernel::come_first();
-    let ended = follow(pid, &inner, desk, deadline, None);
+    let ended = follow(pid, &inner, handler, deadline, None);
     // The second process is among the descendants, and processes that it did not end are our children by now.
     processes::end_descendants();
     ended.map(|(ending, _)| ending)

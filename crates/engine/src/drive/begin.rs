@@ -238,9 +238,9 @@ impl RunDriver {
         };
         conversation.catch_up(step, self.sources());
         if id.kind != EffectKind::Ask {
-            let aside = Box::new(conversation.aside(&self.run, step, &self.briefing.kit, id.kind));
+            let side = Box::new(conversation.side_question(&self.run, step, &self.briefing.kit, id.kind));
             self.briefing.conversations.insert(id.step.clone(), conversation);
-            return Ok(Some((aside, None)));
+            return Ok(Some((side, None)));
         }
         // A question that was cut off may have begun with another context, which no longer applies. A question that
         // waited for its reservation keeps the context it was estimated with.

@@ -86,7 +86,7 @@ fn texts(prompt: &Prompt<'_>) -> String {
 }
 
 fn is_summary(prompt: &Prompt<'_>) -> bool {
-    prompt.brief.aside == Some(EffectKind::Compact)
+    prompt.brief.side_question == Some(EffectKind::Compact)
 }
 
 fn records(engine: &Engine) -> Vec<Record> {

@@ -50,7 +50,7 @@ type ClientService = RunningService<RoleClient, ServerRequestHandler>;
 pub(super) struct ConnectAttempt<'a> {
     pub(super) host: &'a Arc<McpHost>,
     pub(super) config: &'a ServerConfig,
-    pub(super) desk: &'a Arc<ServerLogin>,
+    pub(super) login: &'a Arc<ServerLogin>,
     pub(super) changed: &'a Arc<ListChanges>,
     pub(super) remembered: Option<ProtocolStyle>,
 }
@@ -139,7 +139,7 @@ impl ConnectAttempt<'_> {
             ProtocolStyle::Rest => return self.plain(client, url).await,
             ProtocolStyle::Stateless | ProtocolStyle::Handshake => {}
         }
-        let door = RemoteClient::new(client.clone(), Arc::clone(self.desk), Arc::default());
+        let door = RemoteClient::new(client.clone(), Arc::clone(self.login), Arc::default());
         let mut served = self.streamable(&door, url, known).await?;
         if pinned.is_none() && known == ProtocolStyle::Stateless && served.as_ref().is_err_and(is_of_old) {
             served = self.streamable(&door, url, ProtocolStyle::Handshake).await?;
@@ -151,7 +151,7 @@ impl ConnectAttempt<'_> {
         if error.is_authorization_required() || error.auth_challenge().is_some() {
             return Err(Error::Login(self.config.name.clone()));
         }
-        if let Some(why) = self.desk.failure() {
+        if let Some(why) = self.login.failure() {
             return Err(Error::Start(why));
         }
         if matches!(door.refused(), Some(400 | 404 | 405 | 406 | 415 | 422)) {
@@ -189,14 +189,14 @@ impl ConnectAttempt<'_> {
         let headers = http::header_map(&http::headers(self.config)?);
         let ledger = Arc::new(RequestLedger::default());
         let transport =
-            SseTransport::connect(client, url.clone(), headers, Arc::clone(self.desk), Arc::clone(&ledger)).await;
+            SseTransport::connect(client, url.clone(), headers, Arc::clone(self.login), Arc::clone(&ledger)).await;
         let transport = transport.map_err(|error| self.wants_login(error))?;
         self.unnegotiated(transport, ledger, ProtocolStyle::Sse).await
     }
 
     async fn plain(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
         let headers = http::header_map(&http::headers(self.config)?);
-        let transport = RestTransport::connect(client, url.clone(), headers, Arc::clone(self.desk)).await;
+        let transport = RestTransport::connect(client, url.clone(), headers, Arc::clone(self.login)).await;
         let transport = transport.map_err(|error| self.wants_login(error))?;
         self.unnegotiated(transport, Arc::default(), ProtocolStyle::Rest).await
     }

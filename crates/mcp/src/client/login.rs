@@ -124,19 +124,19 @@ impl ServerLogin {
         manager: ManagerGuard,
         refused: Option<String>,
     ) -> Result<(ManagerGuard, Option<String>), String> {
-        let desk = Arc::clone(self);
+        let own = Arc::clone(self);
         let renewing = async move {
-            let _one = desk.renewing.lock().await;
-            if desk.is_closing.load(Ordering::Relaxed) {
+            let _one = own.renewing.lock().await;
+            if own.is_closing.load(Ordering::Relaxed) {
                 return (manager, None);
             }
-            let address = desk.address();
-            let _alone = match &desk.host.keys {
-                Some(keys) => keys.alone(&desk.server, &address).await,
+            let address = own.address();
+            let _alone = match &own.host.keys {
+                Some(keys) => keys.alone(&own.server, &address).await,
                 None => None,
             };
             let token = match manager.as_ref() {
-                Some(known) => desk.renew_now(known, refused.as_deref()).await,
+                Some(known) => own.renew_now(known, refused.as_deref()).await,
                 None => None,
             };
             (manager, token)

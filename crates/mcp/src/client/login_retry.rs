@@ -27,11 +27,11 @@ pub(super) enum AdmissionError {
 
 /// Sends a request; if the server requires a login, signs in and sends the request again.
 pub(super) async fn admitted(
-    desk: &Arc<ServerLogin>,
+    login: &Arc<ServerLogin>,
     request: impl Fn() -> RequestBuilder + Send,
 ) -> Result<Response, AdmissionError> {
     for _ in 0..LOGINS {
-        let token = desk.token().await;
+        let token = login.token().await;
         let made = match &token {
             Some(token) => request().bearer_auth(token),
             None => request(),
@@ -43,11 +43,11 @@ pub(super) async fn admitted(
             (StatusCode::UNAUTHORIZED, challenge) => AuthDenial::Unknown { challenge, token },
             (StatusCode::FORBIDDEN, Some(challenge)) => AuthDenial::Narrow { challenge, token },
             _ => {
-                desk.let_in().await;
+                login.let_in().await;
                 return Ok(response);
             }
         };
-        if !desk.sign_in(&denied).await.map_err(AdmissionError::Failed)? {
+        if !login.sign_in(&denied).await.map_err(AdmissionError::Failed)? {
             let challenge = match denied {
                 AuthDenial::Unknown { challenge, .. } => challenge.unwrap_or_default(),
                 AuthDenial::Narrow { challenge, .. } => challenge,

@@ -28,7 +28,7 @@ struct RestEndpoint {
     http: reqwest::Client,
     base: Url,
     headers: HeaderMap,
-    desk: Arc<ServerLogin>,
+    login: Arc<ServerLogin>,
 }
 
 /// The plain form as a transport.
@@ -44,9 +44,9 @@ impl RestTransport {
         http: reqwest::Client,
         url: Url,
         headers: HeaderMap,
-        desk: Arc<ServerLogin>,
+        login: Arc<ServerLogin>,
     ) -> Result<Self, Error> {
-        let address = RestEndpoint { http, base: url, headers, desk };
+        let address = RestEndpoint { http, base: url, headers, login };
         let tools = address.post("tools/list", &json!({})).await.map_err(|wrong| match wrong {
             RestFailure::Told(error) => Error::Unreachable(error.message.into()),
             RestFailure::Lost(RestError::Outside(AdmissionError::Login(_))) => Error::Login(String::new()),
@@ -64,7 +64,7 @@ impl RestEndpoint {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
         let request = || self.http.post(url.clone()).headers(self.headers.clone()).json(body);
-        let response = admitted(&self.desk, request).await.map_err(RestError::Outside)?;
+        let response = admitted(&self.login, request).await.map_err(RestError::Outside)?;
         let status = response.status();
         let body = http::body(response, LARGEST).await.map_err(RestError::Broken)?;
         let Some(body) = body else { return Err(unusable(format!("its answer has more than {} MB", LARGEST >> 20))) };

@@ -52,7 +52,7 @@ pub(super) type ChangeCallback = Arc<dyn Fn() + Send + Sync>;
 pub struct Server {
     pub(super) config: ServerConfig,
     pub(super) host: Arc<McpHost>,
-    desk: Arc<ServerLogin>,
+    login: Arc<ServerLogin>,
     changed: Arc<ListChanges>,
     /// Called when the server's tools have changed.
     told: Mutex<Option<ChangeCallback>>,
@@ -104,12 +104,12 @@ impl Server {
     /// A server that is not started yet. What was learned about it before is read from the host's memory.
     pub fn new(config: ServerConfig, host: Arc<McpHost>) -> Arc<Self> {
         let kept = host.memory_of(&config).and_then(|path| Manifest::load(&path, &config.fingerprint));
-        let desk = Arc::new(ServerLogin::new(Arc::clone(&host), &config));
+        let login = Arc::new(ServerLogin::new(Arc::clone(&host), &config));
         let state = ServerState { manifest: kept.map(Arc::new), ..ServerState::default() };
         let server = Arc::new(Self {
             config,
             host,
-            desk,
+            login,
             changed: Arc::default(),
             told: Mutex::default(),
             state: Mutex::new(state),
@@ -167,14 +167,14 @@ impl Server {
     /// Ends it, and waits until its process is gone.
     pub async fn close(&self) {
         self.tell(None);
-        self.desk.close();
+        self.login.close();
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
         let connection = self.state().connection.take();
         if let Some(connection) = connection {
             connection.close().await;
         }
-        self.desk.closed().await;
+        self.login.closed().await;
     }
 
     /// Calls a tool. If the connection ends during the call, a repeatable call is repeated, and a call with a handle is
@@ -259,11 +259,11 @@ impl Server {
     }
 
     async fn attempt(&self, remembered: Option<ProtocolStyle>) -> Result<Connection, Error> {
-        self.desk.open();
+        self.login.open();
         let attempt = ConnectAttempt {
             host: &self.host,
             config: &self.config,
-            desk: &self.desk,
+            login: &self.login,
             changed: &self.changed,
             remembered,
         };

@@ -27,7 +27,7 @@ pub(super) struct SseTransport {
     http: reqwest::Client,
     post: Url,
     headers: HeaderMap,
-    desk: Arc<ServerLogin>,
+    login: Arc<ServerLogin>,
     events: EventStream,
     /// Further messages that came in the same event.
     waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
@@ -51,11 +51,11 @@ impl SseTransport {
         http: reqwest::Client,
         url: Url,
         headers: HeaderMap,
-        desk: Arc<ServerLogin>,
+        login: Arc<ServerLogin>,
         ledger: Arc<RequestLedger>,
     ) -> Result<Self, Error> {
         let request = || http.get(url.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
-        let response = admitted(&desk, request).await.map_err(|error| match error {
+        let response = admitted(&login, request).await.map_err(|error| match error {
             AdmissionError::Login(_) => Error::Login(String::new()),
             other => Error::Unreachable(chain(&other)),
         })?;
@@ -79,7 +79,7 @@ impl SseTransport {
             let shown = cut(&address, 200);
             return Err(Error::Unreachable(format!("it sends requests to `{shown}`, which is another host")));
         };
-        Ok(Self { http, post, headers, desk, events, waiting: VecDeque::new(), ledger })
+        Ok(Self { http, post, headers, login, events, waiting: VecDeque::new(), ledger })
     }
 }
 
@@ -92,14 +92,14 @@ impl Transport<RoleClient> for SseTransport {
     ) -> impl Future<Output = Result<(), SseSendError>> + Send + 'static {
         self.ledger.sends(&mut message);
         let (http, post, headers) = (self.http.clone(), self.post.clone(), self.headers.clone());
-        let desk = Arc::clone(&self.desk);
+        let login = Arc::clone(&self.login);
         async move {
             let body = serde_json::to_vec(&message)?;
             let request = || {
                 let request = http.post(post.clone()).headers(headers.clone()).timeout(POST_TIME);
                 request.header(CONTENT_TYPE, "application/json").body(body.clone())
             };
-            let response = admitted(&desk, request).await?;
+            let response = admitted(&login, request).await?;
             let status = response.status();
             if status.is_success() { Ok(()) } else { Err(SseSendError::Status(status.as_u16())) }
         }

@@ -41,7 +41,7 @@ const WORDS: usize = 64 << 10;
 #[derive(Clone)]
 pub(super) struct RemoteClient {
     http: reqwest::Client,
-    desk: Arc<ServerLogin>,
+    login: Arc<ServerLogin>,
     ledger: Arc<RequestLedger>,
     /// The last status that was not a success: it shows which older transport a server may speak.
     refused: Arc<AtomicU16>,
@@ -59,8 +59,8 @@ struct RemoteRequest<'a> {
 }
 
 impl RemoteClient {
-    pub(super) fn new(http: reqwest::Client, desk: Arc<ServerLogin>, ledger: Arc<RequestLedger>) -> Self {
-        Self { http, desk, ledger, refused: Arc::default() }
+    pub(super) fn new(http: reqwest::Client, login: Arc<ServerLogin>, ledger: Arc<RequestLedger>) -> Self {
+        Self { http, login, ledger, refused: Arc::default() }
     }
 
     pub(super) fn ledger(&self) -> Arc<RequestLedger> {
@@ -75,17 +75,22 @@ impl RemoteClient {
     /// Sends a request; if the server requires a login, signs in and sends it again.
     async fn ask(&self, asked: RemoteRequest<'_>) -> Result<Response, HttpClientError> {
         for _ in 0..LOGINS {
-            let token = self.desk.token().await;
+            let token = self.login.token().await;
             let response = self.send(&asked, token.as_deref()).await?;
             let denied = match (response.status(), challenge(&response)) {
                 (StatusCode::UNAUTHORIZED, challenge) => AuthDenial::Unknown { challenge, token },
                 (StatusCode::FORBIDDEN, Some(challenge)) => AuthDenial::Narrow { challenge, token },
                 _ => {
-                    self.desk.let_in().await;
+                    self.login.let_in().await;
                     return Ok(response);
                 }
             };
-            if !self.desk.sign_in(&denied).await.map_err(|why| HttpClientError::UnexpectedServerResponse(why.into()))? {
+            if !self
+                .login
+                .sign_in(&denied)
+                .await
+                .map_err(|why| HttpClientError::UnexpectedServerResponse(why.into()))?
+            {
                 return Err(self.refusal(denied));
             }
         }
@@ -98,7 +103,7 @@ impl RemoteClient {
                 HttpClientError::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default()))
             }
             AuthDenial::Narrow { challenge, .. } => {
-                let scope = self.desk.scope_of(&challenge);
+                let scope = self.login.scope_of(&challenge);
                 HttpClientError::InsufficientScope(InsufficientScopeError::new(challenge, scope))
             }
         }
@@ -374,7 +379,7 @@ impl StreamableHttpClient for RemoteClient {
             message: None,
             headers: &custom_headers,
         };
-        let token = self.desk.token().await;
+        let token = self.login.token().await;
         // The session is over for us, whatever the server answers.
         self.send(&asked, token.as_deref()).await.map(drop)
     }

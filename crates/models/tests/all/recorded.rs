@@ -23,8 +23,8 @@ fn says(text: &str) -> ModelAnswer {
 /// What the model is asked at this place, told these words before.
 async fn ask(model: &RecordedModel, place: &AnswerPlace, told: &str) -> Result<ModelAnswer, Error> {
     let AnswerPlace { agent, step, visit, turn, kind } = place.clone();
-    let aside = Some(kind).filter(|kind| *kind != EffectKind::Ask);
-    let brief = TaskBrief { agent, step, visit, aside, ..TaskBrief::default() };
+    let side_question = Some(kind).filter(|kind| *kind != EffectKind::Ask);
+    let brief = TaskBrief { agent, step, visit, side_question, ..TaskBrief::default() };
     let mut messages = vec![Message::User(told.into())];
     for _ in 0..turn {
         messages.push(Message::Assistant(Arc::new(ModelAnswer::default())));

@@ -55,8 +55,8 @@ impl Run {
                 self.plan.approval = Some(id.clone());
             }
             EffectKind::Approve => self.fill_slot(at, id, CallSlot::Asked),
-            EffectKind::Judge => self.aside_begins(at, StepState::Judging { turn: id.turn }),
-            EffectKind::Compact => self.aside_begins(at, StepState::Compacting { turn: id.turn }),
+            EffectKind::Judge => self.side_question_begins(at, StepState::Judging { turn: id.turn }),
+            EffectKind::Compact => self.side_question_begins(at, StepState::Compacting { turn: id.turn }),
             EffectKind::Guard => self.guard_begins(at, id.turn),
         }
     }
@@ -116,7 +116,7 @@ impl Run {
         work.map(|step| (step.spec.id.clone(), step.status())).collect()
     }
 
-    fn aside_begins(&mut self, at: usize, state: StepState) {
+    fn side_question_begins(&mut self, at: usize, state: StepState) {
         self.count_turn(at);
         self.steps[at].state = state;
         self.attention.remove(&at);

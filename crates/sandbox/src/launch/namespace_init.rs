@@ -94,7 +94,7 @@ fn live(
         lifetime: order.policy.lifetime,
         folders: &folders,
         deadline: None,
-        desk: None,
+        handler: None,
     });
     Ok(LauncherResult { exit, killed_for, ..LauncherResult::default() })
 }

@@ -17,26 +17,26 @@ use crate::protocol::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, Launc
 pub(super) fn main(
     order: &LaunchOrder,
     stdin: Option<OwnedFd>,
-    desk: &RequestHandler<'_>,
+    handler: &RequestHandler<'_>,
     private: ScratchFolder,
 ) -> ! {
-    let news = match live(order, stdin, desk, &private) {
+    let news = match live(order, stdin, handler, &private) {
         Ok(verdict) => LauncherEvent::Ended(verdict),
         Err(fault) => LauncherEvent::Fault(fault),
     };
-    if supervise::is_gone(desk.line.as_fd()) {
+    if supervise::is_gone(handler.line.as_fd()) {
         // The launcher would have done this.
-        desk.last_look(None);
+        handler.last_look(None);
         drop(private);
     }
-    let _ = desk.line.send(&news, None);
+    let _ = handler.line.send(&news, None);
     std::process::exit(0)
 }
 
 fn live(
     order: &LaunchOrder,
     stdin: Option<OwnedFd>,
-    desk: &RequestHandler<'_>,
+    handler: &RequestHandler<'_>,
     private: &ScratchFolder,
 ) -> Result<LauncherResult, LaunchFault> {
     timing::begin();
@@ -45,14 +45,14 @@ fn live(
     let extra = program::places(order, Some(private.path()));
     let program = program::start(order, Some(private.path()), &extra, stdin.as_ref())?;
     if matches!(order.task, LaunchTask::Probe) {
-        let _ = desk.line.send(&LauncherEvent::Steps(timing::all()), None);
+        let _ = handler.line.send(&LauncherEvent::Steps(timing::all()), None);
     }
     drop(stdin);
     program::let_go_of_streams().map_err(LaunchFault::set_up("opening /dev/null"))?;
     // This process must be scheduled before a thousand busy processes. Only root may request that; other users have a
     // limit on processes, which does not apply to root.
     kernel::come_first();
-    let _ = desk.line.send(&LauncherEvent::Started, None);
+    let _ = handler.line.send(&LauncherEvent::Started, None);
     let own = [&order.policy.workspace].into_iter().chain(&order.policy.write).cloned();
     let folders: Vec<_> = own.chain([private.path().to_owned()]).collect();
     let (exit, killed_for) = attend(&ProgramSupervisor {
@@ -62,7 +62,7 @@ fn live(
         lifetime: order.policy.lifetime,
         folders: &folders,
         deadline: None,
-        desk: Some(desk),
+        handler: Some(handler),
     });
     processes::end_descendants();
     Ok(LauncherResult { exit, killed_for, ..LauncherResult::default() })

@@ -32,7 +32,7 @@ pub(super) struct ProgramSupervisor<'a> {
     pub(super) folders: &'a [PathBuf],
     pub(super) deadline: Option<Instant>,
     /// Handles requests, including the request to end the program.
-    pub(super) desk: Option<&'a RequestHandler<'a>>,
+    pub(super) handler: Option<&'a RequestHandler<'a>>,
 }
 
 /// Returns when the program has ended or must end. Descendants may remain.
@@ -49,7 +49,7 @@ pub(super) fn attend(watch: &ProgramSupervisor<'_>) -> (Option<ProgramExit>, Opt
     let mut tick = shortest;
     loop {
         let wait = watch.deadline.map_or(tick, |at| at.saturating_duration_since(Instant::now()).min(tick));
-        let news = wait_for(&program, watch.desk.map(AsFd::as_fd), wait);
+        let news = wait_for(&program, watch.handler.map(AsFd::as_fd), wait);
         if let Some(exit) = collect(watch.program) {
             return (Some(exit), None);
         }
@@ -57,7 +57,7 @@ pub(super) fn attend(watch: &ProgramSupervisor<'_>) -> (Option<ProgramExit>, Opt
             return (None, Some(KillReason::Time));
         }
         match news {
-            WakeSource::Line if watch.desk.is_none_or(|desk| desk.answer() == ProgramDecision::End) => {
+            WakeSource::Line if watch.handler.is_none_or(|handler| handler.answer() == ProgramDecision::End) => {
                 return (None, None);
             }
             WakeSource::Line => {}

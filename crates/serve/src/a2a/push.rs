@@ -123,7 +123,7 @@ pub(super) async fn create(state: &Arc<A2aState>, mut config: PushConfig) -> A2a
         pushes.push(new.clone());
     })
     .await?;
-    runs.aside(tell(Arc::clone(state), run, meant));
+    runs.in_background(tell(Arc::clone(state), run, meant));
     Ok(serde_json::to_value(config).unwrap_or_default())
 }
 
@@ -155,7 +155,7 @@ pub(super) fn resume(state: &Arc<A2aState>) {
     let runs = &state.service.runs;
     for StoredPush { config, .. } in known(runs).unwrap_or_default() {
         let Ok(run) = runs.find(&config.task_id) else { continue };
-        runs.aside(tell(Arc::clone(state), run, PushRequest { task_id: config.task_id, id: config.id }));
+        runs.in_background(tell(Arc::clone(state), run, PushRequest { task_id: config.task_id, id: config.id }));
     }
 }
 

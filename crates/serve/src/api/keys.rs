@@ -161,7 +161,7 @@ impl ApiState {
             KeyedAnswer::ToDo { begun } => begun,
         };
         let (runs, work, (told, heard)) = (self.service.runs.clone(), work(begun), oneshot::channel());
-        self.service.runs.aside(async move {
+        self.service.runs.in_background(async move {
             let done = work.await;
             let kept = match &done {
                 Ok(answer) => runs.keep_answer(&claim, answer).await,

@@ -57,7 +57,7 @@ pub(super) async fn open(
     };
     let (runs, stop) = (state.service.runs.clone(), state.stop.clone());
     let watcher = ApiWatcher::new(state, caller, run, sensible(params.after)?);
-    runs.aside(async move {
+    runs.in_background(async move {
         let sending = async {
             if let Ok(connection) = upgrade.await
                 && let Err(error) = send_all(connection, watcher).await

@@ -28,7 +28,7 @@ impl Conversations {
     /// Regularly removes conversations that have been idle for too long.
     pub(super) fn sweep(&self, every: Duration, stop: CancellationToken) {
         let sessions = Arc::downgrade(&self.sessions);
-        self.runs.aside(async move {
+        self.runs.in_background(async move {
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
@@ -139,7 +139,7 @@ impl Drop for QueryCancelGuard {
             return;
         }
         let (runs, id) = (self.runs.clone(), self.id.clone());
-        self.runs.aside(async move {
+        self.runs.in_background(async move {
             let cancel = Input::Cancel { by: "the client that asked".into(), step: None };
             let _ = runs.tell(&id, cancel).await;
         });

@@ -123,7 +123,7 @@ impl LiveRuns {
         let last = cache.last(self.journal(), &run.id);
         if last.as_ref().is_none_or(|last| !last.fit(run)) && cache.underway().insert(run.id.clone()) {
             let (runs, id) = (self.clone(), run.id.clone());
-            self.aside(async move {
+            self.in_background(async move {
                 // Its history is kept for whoever opens it next.
                 let feed = runs.feeds().of(runs.journal(), &id);
                 let added =

@@ -109,7 +109,7 @@ impl UpdraftService {
                 places => index.ingest(&workspace, places, &mut task),
             }
         });
-        self.runs.aside(async move {
+        self.runs.in_background(async move {
             let mut work = std::pin::pin!(work);
             let ended = tokio::select! {
                 ended = &mut work => ended,

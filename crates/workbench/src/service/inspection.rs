@@ -33,7 +33,7 @@ impl LiveRuns {
     pub fn watched_feed(&self, run: &str) -> Result<(Arc<RunFeed>, tokio::sync::watch::Receiver<u64>), Fault> {
         let feed = self.feed(run)?;
         let positions = feed.positions();
-        self.aside(Arc::clone(&feed).follow(self.clone()));
+        self.in_background(Arc::clone(&feed).follow(self.clone()));
         Ok((feed, positions))
     }
 

@@ -82,7 +82,7 @@ impl LiveRuns {
             return;
         }
         let (runs, id, by) = (self.clone(), run.clone(), by.to_owned());
-        self.aside(async move {
+        self.in_background(async move {
             // It may have ended by itself.
             let _ = runs.tell(&id, Input::Cancel { by, step: None }).await;
         });

@@ -207,7 +207,7 @@ impl LiveRuns {
     }
 
     /// Does some work in the background, until it is done or the service stops.
-    pub fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub fn in_background(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(work);
     }
 
@@ -380,7 +380,7 @@ impl LiveRuns {
     /// Resumes the runs of the previous process: those that clients started and that were interrupted, and those whose
     /// questions have been answered since. From now on runs continue that other processes answer.
     pub(super) async fn recover(&self) -> Result<usize, Fault> {
-        self.aside(self.clone().attend_mail());
+        self.in_background(self.clone().attend_mail());
         let list = |status| self.journal().list(&RunFilter { status: Some(status), ..RunFilter::default() });
         let mut left = list(Status::Running)?;
         left.retain(updraft_journal::RunSummary::was_cut_off);

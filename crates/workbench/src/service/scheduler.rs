@@ -25,7 +25,7 @@ impl LiveRuns {
     /// Carries out schedules until the service stops.
     pub fn keep_schedules(&self, tell: Tell) {
         let runs = self.clone();
-        self.aside(async move {
+        self.in_background(async move {
             let mut trouble = None;
             while !runs.is_stopping() {
                 let looked = runs.carry_out_schedules(&tell).await;

@@ -142,7 +142,7 @@ fn a_person_is_asked_once() {
 
 #[test]
 fn judges_accept_and_reviewers_say_that_they_did_not_judge() {
-    let judged = TaskBrief { aside: Some(EffectKind::Judge), ..brief("retriever", "Who is Tom?") };
+    let judged = TaskBrief { side_question: Some(EffectKind::Judge), ..brief("retriever", "Who is Tom?") };
     let verdict: Value = serde_json::from_str(&ask(&judged, &[], &[]).text).unwrap();
     assert_eq!(verdict, json!({ "verdict": "accept", "feedback": "" }));
     let review = TaskBrief { writes: vec!["review".into()], ..brief("qa", "Who is Tom?") };
@@ -153,7 +153,7 @@ fn judges_accept_and_reviewers_say_that_they_did_not_judge() {
 #[test]
 fn a_summary_is_shorter_than_what_it_replaces() {
     let messages = [told(&"Find Tom.\n".repeat(100)), told("Summarise the conversation so far.")];
-    let compacts = TaskBrief { aside: Some(EffectKind::Compact), ..brief("retriever", "Who is Tom?") };
+    let compacts = TaskBrief { side_question: Some(EffectKind::Compact), ..brief("retriever", "Who is Tom?") };
     let summary = ask(&compacts, &messages, &tools());
     assert!(
         summary.calls.is_empty() && summary.text.starts_with("Find Tom.") && summary.text.len() < 200,
