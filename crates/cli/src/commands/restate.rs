@@ -203,7 +203,7 @@ impl LiveWorker {
         copy_missing(&projector).await;
         if self.is_shared {
             projector.follow_once().await;
-            service.runs.aside(projector.follow(self.stop.clone()));
+            service.runs.in_background(projector.follow(self.stop.clone()));
         } else {
             projector.close().await;
         }
