@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::effect::Inquiry;
+use crate::schema::bounds_misfit;
 
 /// How many bytes of a question or a description a person is shown.
 const LONGEST: usize = 4_000;
@@ -224,23 +225,19 @@ fn fits(schema: &Value, value: &Value) -> bool {
     if choices(schema).is_some_and(|list| !list.iter().any(|(one, _)| *one == value)) {
         return false;
     }
-    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let within = |n: f64, low: &str, high: &str| {
-        number(low).is_none_or(|low| n >= low) && number(high).is_none_or(|high| n <= high)
-    };
+    if schema.as_object().is_some_and(|schema| bounds_misfit(schema, value).is_some()) {
+        return false;
+    }
     match schema.get("type").and_then(Value::as_str) {
         Some("boolean") => value.is_boolean(),
-        Some(kind @ ("integer" | "number")) => {
-            value.as_f64().is_some_and(|n| (kind == "number" || n.fract() == 0.0) && within(n, "minimum", "maximum"))
-        }
+        Some("integer") => value.as_f64().is_some_and(|n| n.fract() == 0.0),
+        Some("number") => value.is_number(),
         Some("array") => value.as_array().is_some_and(|entries| {
-            let each = entries.iter().all(|entry| schema.get("items").is_none_or(|items| fits(items, entry)));
-            each && within(entries.len() as f64, "minItems", "maxItems")
+            entries.iter().all(|entry| schema.get("items").is_none_or(|items| fits(items, entry)))
         }),
-        Some("string") => value.as_str().is_some_and(|text| {
-            within(text.chars().count() as f64, "minLength", "maxLength")
-                && has_form(schema.get("format").and_then(Value::as_str), text)
-        }),
+        Some("string") => {
+            value.as_str().is_some_and(|text| has_form(schema.get("format").and_then(Value::as_str), text))
+        }
         // A choice is checked by its values; the asker checks everything else.
         _ => true,
     }

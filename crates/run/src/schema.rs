@@ -1,9 +1,9 @@
 //! Checks a step's result against a JSON Schema.
 //!
 //! Tools have a full validator. This is the small part that plans and agents use: types, required keys, properties,
-//! items and enumerations. Unknown keywords are ignored.
+//! items, enumerations and bounds. Other keywords are ignored (docs/decisions/0052).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Schemas nested deeper than this are not checked further.
 const DEEPEST: u32 = 32;
@@ -25,6 +25,9 @@ fn at(place: &str, schema: &Value, value: &Value, depth: u32) -> Option<String> 
     {
         return Some(format!("{place} must be one of {}", Value::Array(options.clone())));
     }
+    if let Some(bounds) = bounds_misfit(schema, value) {
+        return Some(format!("{place} must {bounds}"));
+    }
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for key in required {
         if value.as_object().is_some_and(|object| !object.contains_key(key)) {
@@ -41,6 +44,22 @@ fn at(place: &str, schema: &Value, value: &Value, depth: u32) -> Option<String> 
     let items = schema.get("items")?;
     let entries = value.as_array()?.iter().enumerate();
     entries.into_iter().find_map(|(n, entry)| at(&format!("{place}[{n}]"), items, entry, depth + 1))
+}
+
+/// Says how a number, a text or a list is beyond the bounds of a schema: "be at least 1", "have at most 3 entries".
+pub(crate) fn bounds_misfit(schema: &Map<String, Value>, value: &Value) -> Option<String> {
+    let (size, verb, [least, most], unit) = match value {
+        Value::Number(number) => (number.as_f64()?, "be", ["minimum", "maximum"], ""),
+        Value::String(text) => (text.chars().count() as f64, "have", ["minLength", "maxLength"], " characters"),
+        Value::Array(entries) => (entries.len() as f64, "have", ["minItems", "maxItems"], " entries"),
+        Value::Null | Value::Bool(_) | Value::Object(_) => return None,
+    };
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    match (bound(least), bound(most)) {
+        (Some(least), _) if size < least => Some(format!("{verb} at least {least}{unit}")),
+        (_, Some(most)) if size > most => Some(format!("{verb} at most {most}{unit}")),
+        _ => None,
+    }
 }
 
 fn has_type(wanted: &Value, value: &Value) -> bool {

@@ -136,6 +136,34 @@ fn a_result_that_does_not_fit_its_schema_is_sent_back_once() {
     assert_eq!(world.status("a"), "failed");
 }
 
+#[test]
+fn bounds_of_a_schema_count_for_numbers_texts_and_lists() {
+    let schema = json!({ "type": "object", "properties": {
+        "n": { "type": "number", "minimum": 1, "maximum": 5 },
+        "text": { "type": "string", "minLength": 2, "maxLength": 3 },
+        "list": { "type": "array", "minItems": 1, "maxItems": 2, "items": { "minimum": 0 } },
+    } });
+    let start = with_agent(given(&["a"]), |agent| agent.schema = Some(schema.clone()));
+    let told = |answer: &str| {
+        let world = World::of(start.clone()).says("a", [says(answer), says("{}")]).go();
+        let transcript = world.transcript();
+        transcript.lines().find_map(|line| Some(line.split_once("\"what\":\"")?.1.trim_end_matches("\"}}").to_owned()))
+    };
+    let wrong = [
+        (r#"{"n": 0.5}"#, "the result.n must be at least 1"),
+        (r#"{"n": 6}"#, "the result.n must be at most 5"),
+        (r#"{"text": "ä"}"#, "the result.text must have at least 2 characters"),
+        (r#"{"text": "four"}"#, "the result.text must have at most 3 characters"),
+        (r#"{"list": []}"#, "the result.list must have at least 1 entries"),
+        (r#"{"list": [1, 2, 3]}"#, "the result.list must have at most 2 entries"),
+        (r#"{"list": [-1]}"#, "the result.list[0] must be at least 0"),
+    ];
+    for (answer, what) in wrong {
+        assert_eq!(told(answer).as_deref(), Some(what), "{answer}");
+    }
+    assert_eq!(told(r#"{"n": 5, "text": "äöü", "list": [0, 1]}"#), None);
+}
+
 fn judged<const N: usize>(verdicts: [&str; N]) -> World {
     let start = with_agent(given(&["a"]), |agent| agent.reflect = ReflectionMode::Model);
     let mut world = World::of(start);
