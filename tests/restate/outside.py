@@ -168,15 +168,20 @@ class Outside:
         return request.reply(200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}))
 
 
+def on_pipes(folder, counts):
+    """The settings of the server on pipes."""
+    server = folder / "server.py"
+    server.write_text(f"TOOLS, COUNTS = {TOOLS!r}, {str(counts)!r}\n" + ON_PIPES)
+    return {"command": sys.executable, "args": [str(server)], "trustHints": True, "startSeconds": 120}
+
+
 def furnish(world, outside):
     """Gives a world the agent, both MCP servers, and this model."""
     home, counts = world.home / "updraft", world.folder / "counts"
     (home / "agents").mkdir(exist_ok=True)
     (home / "agents/doer.md").write_text(AGENT)
     counts.write_text("")
-    server = world.folder / "server.py"
-    server.write_text(f"TOOLS, COUNTS = {TOOLS!r}, {str(counts)!r}\n" + ON_PIPES)
-    servers = {"pipe": {"command": sys.executable, "args": [str(server)], "trustHints": True, "startSeconds": 120},
+    servers = {"pipe": on_pipes(world.folder, counts),
                "web": {"url": f"http://127.0.0.1:{outside.port}/mcp", "trustHints": True}}
     (home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     world.model = "openai-compatible/m"
