@@ -8,6 +8,7 @@ takes the place of one that is gone, from what Restate knows alone; exports go f
 within one limit of a model.
 """
 
+import base64
 import http.client
 import json
 import os
@@ -29,6 +30,7 @@ from run import RULES, script  # noqa: E402
 from world import SECONDS, World  # noqa: E402
 
 DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+MODEL_KEY = "mk-weaver-4b7f21c09a3e58d6"
 OTHER_KEY = "publickeyv1_AfQwmwfgEZhrWpvv8N52SHpRtZqGGaFr4AZN6qtYWSiY"
 
 
@@ -373,6 +375,27 @@ def try_exports(updraft, folder, one):
     assert one.events(run), run
 
 
+class KeyedModel(Outside):
+    """Remembers the keys that it was asked with."""
+
+    def __init__(self, script):
+        self.keys = set()
+        super().__init__(script)
+
+    def ask(self, request, asked):
+        self.keys.add(request.headers["authorization"])
+        super().ask(request, asked)
+
+
+def check_key(node, model):
+    """The model has got its key, and Restate has not."""
+    assert model.keys == {f"Bearer {MODEL_KEY}"}, model.keys
+    kept = json.dumps([node.query(f"select * from {table}") for table in ("state", "sys_journal", "sys_invocation")])
+    assert "Look again" in kept, "what Restate keeps is not looked at"
+    for form in (MODEL_KEY, MODEL_KEY.encode().hex(), base64.b64encode(MODEL_KEY.encode()).decode()[:24]):
+        assert form not in kept, "the model's key is in what Restate keeps"
+
+
 def check_limits(updraft, packages):
     """Two workers, one key, at most one request at the same time: the model never sees two."""
     lock, now, most, seen = threading.Lock(), [0], [0], [0]
@@ -387,8 +410,8 @@ def check_limits(updraft, packages):
             now[0] -= 1
         return "Painted."
 
-    outside = Outside(said)
-    settings = f'[providers.mine]\nbase_url = "http://127.0.0.1:{outside.port}/v1"\nspeaks = "openai"\n\n[limits.mine]\nconcurrency = 1\n'
+    outside = KeyedModel(said)
+    settings = f'[providers.mine]\nbase_url = "http://127.0.0.1:{outside.port}/v1"\nspeaks = "openai"\nkey_env = "MINE_KEY"\n\n[limits.mine]\nconcurrency = 1\n'
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         node, key = signing_node(packages, folder)
@@ -398,6 +421,7 @@ def check_limits(updraft, packages):
             work.mkdir()
             servers.append(SharedServer(updraft, folder / name, work, name, node, key, settings=settings))
             servers[-1].model = "mine/painter"
+            servers[-1].environment["MINE_KEY"] = MODEL_KEY
         node.start()
         try:
             for server in servers:
@@ -408,6 +432,7 @@ def check_limits(updraft, packages):
             # The one that registered last is asked about limits; if it is gone, another is.
             servers[1].kill()
             servers[0].until(servers[0].run({"goal": "Look again", "agent": "researcher"}), "done")
+            check_key(node, outside)
         except BaseException:
             for server in servers:
                 print(server.log.read_text()[-2500:] if server.log.exists() else "", file=sys.stderr)
@@ -419,7 +444,7 @@ def check_limits(updraft, packages):
             node.close()
             outside.close()
     assert most[0] == 1 and seen[0] >= 9, (most, seen)
-    print(f"  {seen[0]} requests of two workers, never two at once")
+    print(f"  {seen[0]} requests of two workers, never two at once, and their key is not in Restate")
 
 
 PARTS = {"refused": check_refused, "headless": check_headless, "shared": check_shared, "limits": check_limits}
