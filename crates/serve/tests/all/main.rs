@@ -15,6 +15,7 @@ mod a2a_push;
 mod access;
 mod api;
 mod commands;
+mod elsewhere;
 mod encryption;
 mod floods;
 mod hostile;
