@@ -20,7 +20,7 @@ use updraft_workbench::settings::TrustedWorkspaces;
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
 /// A test that waits longer for an event waits in vain.
-const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
+pub(crate) const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// A server that runs until it is stopped.
 pub(crate) struct World {
