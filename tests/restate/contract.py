@@ -24,7 +24,7 @@ from records import decisions, doubts, refused, replies  # noqa: E402
 from stage import Stage, effects, gate_of  # noqa: E402
 from world import SECONDS  # noqa: E402
 
-WAYS = ["planned", "agent", "swarm"]
+WAYS = ["planned", "agent", "swarm", "given plan"]
 KINDS = ["model", "command", "write_file", "append_line", "pipe", "web", "two", "question", "approval", "wait"]
 MOMENTS = ["before intent", "before effect", "after effect", "after record", "during resume"]
 WHO = ["worker", "node", "both"]
@@ -34,7 +34,7 @@ PROPERTIES = ["prefix continuation", "effect exactly-once", "fork determinism", 
 
 class Table:
     def __init__(self):
-        self.tried, self.violated = {name: 0 for name in PROPERTIES}, []
+        self.tried, self.violated, self.prefixes = {name: 0 for name in PROPERTIES}, [], []
 
     def note(self, name, cell, check):
         self.tried[name] += 1
@@ -56,7 +56,10 @@ def try_crash(table, stage, cell, name):
     cut = stage.cut(gate, who)
     run = stage.begin_aside(way, name)
     stage.until_cut(cut, run)
-    before = stage.events(run[0]) if who != "node" and run else []
+    # Whoever started it may not have heard of it; and if the worker lives, it goes on meanwhile.
+    known = run[0] if run else stage.known(name)
+    before = stage.events(known) if known else []
+    table.prefixes.append(len(before))
     asked = dict(stage.outside.asked)
     stage.mend(who)
     run = the(run)
@@ -221,6 +224,54 @@ def try_same_again(table, stage, way, name):
     table.note("consume-once", (way, "a second question"), asked_again)
 
 
+def try_losing_verdicts(table, stage, way, name):
+    """Of several that allow and deny at once, one wins and the others are told."""
+    run = stage.begin(way, name)
+    waiting = stage.until_waiting(run)
+    words = [True, False, True, False]
+    with ThreadPoolExecutor() as threads:
+        said = list(threads.map(lambda allow: stage.respond(run, waiting, allow=allow), words))
+    seen = stage.finish(run)
+
+    def one_wins():
+        is_over(seen)
+        # Whoever says the same a moment later is right as well.
+        winners = {word for word, status in zip(words, said) if status == 200}
+        assert len(winners) == 1, f"these were told that theirs counts: {winners}"
+        assert stage.happened("approval", name, 0) == int(winners.pop()), "another word was followed"
+        given = [event["replied"] for event in stage.events(run) if event.get("replied", {}).get("id") == waiting["id"]]
+        assert len(given) == 1, given
+
+    table.note("losers are told", (way, "approvals and denials"), one_wins)
+
+
+def try_losing_owners(table, stage, way, name):
+    """A run that is paused is resumed once; and nobody else becomes its worker, or continues it without Restate."""
+    run = stage.begin(way, name)
+    waiting = stage.until_waiting(run)
+    assert stage.send("POST", f"/runs/{run}/pause", {}).status == 200
+    stage.until(run, "paused")
+    with ThreadPoolExecutor() as threads:
+        said = [one.status for one in threads.map(lambda _: stage.send("POST", f"/runs/{run}/resume", {}), range(3))]
+    # All of them want the same, and have it.
+    table.note("losers are told", (way, "resumes"), lambda: resumed_once(stage.events(run), said))
+
+    def are_told():
+        words = ["serve", "--listen", "127.0.0.1:0", "--workspace", str(stage.work), "--model", stage.model, *stage.options]
+        for command, why in (words, "runs already on this machine"), (["resume", run], "is kept by Restate"):
+            done = subprocess.run([stage.updraft, *command], env=stage.environment, cwd=stage.work, capture_output=True, text=True, timeout=SECONDS)
+            assert done.returncode != 0 and why in done.stderr, (command, done)
+        assert stage.respond(run, waiting) == 200
+        is_over(stage.finish(run))
+
+    table.note("losers are told", (way, "other processes"), are_told)
+
+
+def resumed_once(events, statuses):
+    count = sum(1 for event in events if "resumed" in event)
+    assert count == 1 and 200 in statuses, f"resumed {count} times: {statuses}"
+
+
 def try_losers(table, stage, way, name):
     """Of several that answer at once, one wins and the others are told."""
     run = stage.begin(way, name)
@@ -324,12 +375,14 @@ def main():
                 except AssertionError as why:
                     table.note("liveness", cell, lambda why=why: raises(why))
                     stage.set_right()
-            for number, way in enumerate(WAYS if every else ["agent", "planned"]):
+            for number, way in enumerate(WAYS if every else ["agent", "given plan"]):
                 try_fork(table, stage, way, "command", f"command_f{number}")
                 try_word(table, stage, way, f"question_w{number}")
                 try_word_and_crash(table, stage, way, ["worker", "both"][number % 2], f"question_c{number}")
                 try_same_again(table, stage, way, f"again_question_{number}")
                 try_losers(table, stage, way, f"question_l{number}")
+                try_losing_verdicts(table, stage, way, f"approval_l{number}")
+                try_losing_owners(table, stage, way, f"question_o{number}")
                 try_recovery(table, stage, way, ["command", "web"][number % 2], "after effect", f"{['command', 'web'][number % 2]}_r{number}")
             try_moved(table, stage, "planned", "command_m")
             try_damaged(table, stage, "agent", "question_d")
@@ -343,6 +396,7 @@ def main():
             stage.outside.close()
     print("| property | cells tried | violated |\n|---|---|---|")
     print(table)
+    print(f"  {sum(map(bool, table.prefixes))} of {len(table.prefixes)} had records when they were cut off, {max(table.prefixes)} events at most")
     print(f"contract: {'ok' if not table.violated else 'VIOLATED'} (after {time.monotonic() - began:.1f} s)")
     sys.exit(1 if table.violated else 0)
 

@@ -1,6 +1,7 @@
 """One node and its worker, in which the cells of the contract are tried; what a run does there, and the moments at which it can be cut off."""
 
 import http.client
+import json
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from world import SECONDS, World  # noqa: E402
 
 # Those that the world outside hears of, so that it can end the worker at that moment.
 HEARD = ["command", "web", "two", "approval"]
+PLAN = plan(("act", "doer", []), ("end", "thinker", ["act"]))
 COUNT = """exec 3<>/dev/tcp/127.0.0.1/PORT
 printf 'POST /count/%s HTTP/1.1\\r\\ncontent-length: 0\\r\\n\\r\\n' "$1" >&3
 read -r line <&3
@@ -56,7 +58,7 @@ class Stage(World):
     def said(self, asked):
         kind = asked.run.rsplit("_", 1)[0].removeprefix("again_")
         if asked.step == "plan":
-            return plan(("act", "doer", []), ("end", "thinker", ["act"]))
+            return PLAN
         if asked.step == "act" and kind == "wait" and asked.turn == 0 and asked.run not in self.seen_busy:
             self.seen_busy.add(asked.run)
             return None
@@ -74,12 +76,20 @@ class Stage(World):
             order = {"goal": f"[[act]] <<{name}>> carry it out", "agent": "doer"}
         elif way == "swarm":
             order["swarm"] = True
+        elif way == "given plan":
+            order["plan"] = json.loads(PLAN)
         for _ in range(SECONDS * 10):
             try:
                 return self.run(order, headers={"Idempotency-Key": name})
             except (OSError, http.client.HTTPException):
                 time.sleep(0.1)  # The worker is being started again.
         raise AssertionError("it is not begun")
+
+    def known(self, name):
+        """The id of a run by its name, if the journal has it."""
+        done = subprocess.run([self.updraft, "runs", "--json"], env=self.environment, cwd=self.work, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return next((run["run"] for run in map(json.loads, done.stdout.splitlines()) if f"<<{name}>>" in run["goal"]), None)
 
     def events(self, run):
         done = subprocess.run([self.updraft, "export", run], env=self.environment, cwd=self.work, capture_output=True, text=True)
@@ -145,10 +155,10 @@ class Stage(World):
             time.sleep(0.03)
         raise AssertionError(f"{run} is stuck: {seen['status']} {seen['waits']} {self.node.stuck()}")
 
-    def respond(self, run, waiting, text="blue"):
+    def respond(self, run, waiting, text="blue", allow=True):
         if waiting["kind"] == "question":
             return self.send("POST", f"/runs/{run}/answer", {"question": waiting["id"], "text": text}).status
-        return self.send("POST", f"/runs/{run}/approve", {"approval": waiting["id"], "allow": True}).status
+        return self.send("POST", f"/runs/{run}/approve", {"approval": waiting["id"], "allow": allow}).status
 
     def until_waiting(self, run):
         return self.until(run, "waiting")["waits"][0]
