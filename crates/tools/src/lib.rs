@@ -33,7 +33,7 @@
 //! | `remote_agent` | agents on other servers, by A2A |
 //! | `dispatch` | turns one call into a reply |
 //! | `schema` | checks arguments against a JSON Schema, which may be hostile |
-//! | `open_plain`, `private_file` | opens files outside the workspace; replaces our own files as a whole |
+//! | `open_plain` | opens files outside the workspace |
 //! | `confinement` | how child processes are confined |
 //! | [`document_reader`] | reads files of every kind, those that have to be unpacked in a confined child |
 //! | `picture` | recognizes pictures by their first bytes |
