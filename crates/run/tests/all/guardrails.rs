@@ -115,7 +115,7 @@ fn another_goal_is_checked_again() {
 #[test]
 fn whoever_takes_a_run_over_has_its_goal_and_answers_checked_by_guardrails_of_their_own() {
     let start = guarded(given(&["a"]), true, false);
-    let mut world = World::of(start.clone()).says("a", [says("A")]);
+    let mut world = World::of(start.clone()).says("a", [says("unread"), says("A")]);
     world.reply(&at("a/0/0/guard.0"), gives("passed where it came from"));
     world.feed(Input::Import);
     let settings = Arc::clone(&guarded(start, true, true).settings);
