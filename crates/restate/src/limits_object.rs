@@ -74,6 +74,9 @@ struct SentRequest {
     heard: u64,
     tokens: u64,
     is_open: bool,
+    /// When it ended, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<u64>,
 }
 
 impl LimitBook {
@@ -84,6 +87,7 @@ impl LimitBook {
             let back = self.now - now;
             for sent in &mut self.sent {
                 (sent.at, sent.heard) = (sent.at.saturating_sub(back), sent.heard.saturating_sub(back));
+                sent.ended = sent.ended.map(|ended| ended.saturating_sub(back));
             }
             self.now = now;
         }
@@ -92,7 +96,9 @@ impl LimitBook {
         for sent in &mut self.sent {
             sent.is_open &= now < sent.heard + LOST;
         }
-        self.sent.retain(|sent| sent.is_open || now < sent.at + WINDOW);
+        // Of one that has ended it may be heard later that it still runs: such a word can have been on its way.
+        let has_just_ended = |sent: &SentRequest| sent.ended.is_some_and(|ended| now < ended + LOST);
+        self.sent.retain(|sent| sent.is_open || now < sent.at + WINDOW || has_just_ended(sent));
     }
 
     /// Lets a request pass, or says how long to wait.
@@ -100,9 +106,9 @@ impl LimitBook {
         let AskRequest { id, tokens, terms } = request;
         self.wait = 0;
         let now = self.now;
-        // It has passed already, and still runs.
+        // It has passed already, and still runs, unless it has ended.
         if let Some(sent) = self.sent.iter_mut().find(|sent| sent.id == id) {
-            (sent.heard, sent.is_open) = (now, true);
+            (sent.heard, sent.is_open) = (now, sent.ended.is_none());
             return;
         }
         let mut recent: Vec<&SentRequest> = self.sent.iter().filter(|sent| now < sent.at + WINDOW).collect();
@@ -133,14 +139,14 @@ impl LimitBook {
         }
         self.wait = waits.into_iter().max().unwrap_or_default();
         if self.wait == 0 {
-            self.sent.push(SentRequest { id, at: now, heard: now, tokens, is_open: true });
+            self.sent.push(SentRequest { id, at: now, heard: now, tokens, is_open: true, ended: None });
         }
     }
 
     fn end(&mut self, request: &EndRequest) {
         self.wait = 0;
         for sent in self.sent.iter_mut().filter(|sent| sent.id == request.id) {
-            sent.is_open = false;
+            (sent.is_open, sent.ended) = (false, Some(self.now));
             sent.tokens = request.tokens.unwrap_or(sent.tokens);
         }
     }
@@ -213,6 +219,35 @@ mod tests {
         assert_eq!(asked(&mut book, "b", 0, &terms, 60_000), 0, "it still runs");
         assert_eq!(asked(&mut book, "d", 0, &terms, 69_000), 0, "of c, nothing was heard");
         assert_eq!(asked(&mut book, "e", 0, &terms, 75_000), LOOK_AGAIN, "b and d run");
+    }
+
+    #[test]
+    fn a_late_word_that_a_request_runs_does_not_reopen_it() {
+        let terms = LimitTerms { concurrency: Some(1), ..LimitTerms::default() };
+        // One that ended within the minute in which it counts, and one that ran for longer.
+        for ended in [30_000, 100_000] {
+            let mut book = LimitBook::default();
+            for now in (0..=ended).step_by(20_000) {
+                assert_eq!(asked(&mut book, "a", 0, &terms, now), 0);
+            }
+            book.pass_time(ended);
+            book.end(&EndRequest { id: "a".into(), tokens: None });
+            assert_eq!(asked(&mut book, "a", 0, &terms, ended + 10), 0, "it was on its way when the request ended");
+            assert_eq!(asked(&mut book, "b", 0, &terms, ended + 20), 0, "the place is free");
+            assert_eq!(asked(&mut book, "a", 0, &terms, ended + 30), 0);
+            assert_eq!(asked(&mut book, "c", 0, &terms, ended + 40), LOOK_AGAIN, "b runs");
+        }
+    }
+
+    #[test]
+    fn one_that_was_taken_for_lost_and_is_heard_of_again_counts_again() {
+        let terms = LimitTerms { concurrency: Some(1), ..LimitTerms::default() };
+        let mut book = LimitBook::default();
+        assert_eq!(asked(&mut book, "a", 0, &terms, 0), 0);
+        book.pass_time(LOST);
+        assert!(!book.sent[0].is_open);
+        assert_eq!(asked(&mut book, "a", 0, &terms, LOST + 1), 0);
+        assert_eq!(asked(&mut book, "b", 0, &terms, LOST + 2), LOOK_AGAIN);
     }
 
     #[test]
