@@ -9,7 +9,7 @@ use updraft_run::RunId;
 use crate::changes::{CHANGED, ChangeLog};
 use crate::hands::Hands;
 use crate::invocation::{Command, Invocation};
-use crate::messages::{LogEntry, StartRequest};
+use crate::messages::{AdoptRequest, AdvanceRequest, LogEntry, ObjectHead, StartRequest, TellRequest};
 use crate::run_log::{FoldedRuns, RunLog};
 use crate::runs_object::{self, ENTRY, FoldedRun, HandlerFault, commands_of, head_of, json, parse};
 
@@ -41,7 +41,7 @@ impl HostedWorkspace {
         let result = if service == names.runs() {
             match handler {
                 "attach" => runs_object::attach(invocation, &self.machine),
-                "adopt" => self.adopt(invocation),
+                "adopt" => Box::pin(self.adopt(invocation)).await,
                 "advance" | "tell" => Box::pin(self.decide(handler, invocation)).await,
                 "head" => head_of(invocation).and_then(|head| Ok(vec![Command::Output(json(&head)?)])),
                 _ => return None,
@@ -71,11 +71,18 @@ impl HostedWorkspace {
         Some(result)
     }
 
-    fn adopt(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
+    async fn adopt(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {
         if let Some(stored) = invocation.replayed.first() {
             return self.completed(invocation, stored);
         }
-        let (entry, folded) = runs_object::adopt(invocation)?;
+        let (head, request): (ObjectHead, AdoptRequest) = (head_of(invocation)?, parse(&invocation.input)?);
+        runs_object::check_adopt(&request, &head)?;
+        let folded = if request.from == 0 {
+            FoldedRun { head: ObjectHead { epoch: head.epoch, ..ObjectHead::default() }, ..FoldedRun::default() }
+        } else {
+            self.folded.take(&self.log, &invocation.key, head).await?
+        };
+        let (entry, folded) = runs_object::adopt(request, folded)?;
         self.decided(invocation, &entry, folded)
     }
 
@@ -83,10 +90,16 @@ impl HostedWorkspace {
         if let Some(stored) = invocation.replayed.first() {
             return self.completed(invocation, stored);
         }
-        let folded = self.folded.take(&self.log, &invocation.key, head_of(invocation)?).await?;
-        let (entry, folded) = match handler {
-            "tell" => runs_object::tell(parse(&invocation.input)?, folded),
-            _ => runs_object::advance(&parse(&invocation.input)?, folded),
+        // What can be refused is, before the run is taken from the cache or read.
+        let (head, input) = (head_of(invocation)?, &invocation.input);
+        let (entry, folded) = if handler == "tell" {
+            let request: TellRequest = parse(input)?;
+            runs_object::check_tell(&request, &head)?;
+            runs_object::tell(request, self.folded.take(&self.log, &invocation.key, head).await?)
+        } else {
+            let request: AdvanceRequest = parse(input)?;
+            runs_object::check_advance(&request, &head)?;
+            runs_object::advance(&request, self.folded.take(&self.log, &invocation.key, head).await?)
         }?;
         self.decided(invocation, &entry, folded)
     }
@@ -94,7 +107,7 @@ impl HostedWorkspace {
     /// A decision that was stored is completed, and not taken again.
     fn completed(&self, invocation: &Invocation, stored: &[u8]) -> Result<Vec<Command>, HandlerFault> {
         let entry: LogEntry = parse(stored)?;
-        self.changes.note(&invocation.key, entry.head.records);
+        self.note_change(invocation, &entry);
         commands_of(&invocation.key, &entry, &self.log.names)
     }
 
@@ -105,8 +118,15 @@ impl HostedWorkspace {
         folded: FoldedRun,
     ) -> Result<Vec<Command>, HandlerFault> {
         self.folded.keep(&invocation.key, folded);
-        self.changes.note(&invocation.key, entry.head.records);
+        self.note_change(invocation, entry);
         commands_of(&invocation.key, entry, &self.log.names)
+    }
+
+    /// Others hear of a run once it is here as a whole.
+    fn note_change(&self, invocation: &Invocation, entry: &LogEntry) {
+        if !entry.head.is_partial {
+            self.changes.note(&invocation.key, entry.head.records);
+        }
     }
 
     async fn perform(&self, invocation: &Invocation) -> Result<Vec<Command>, HandlerFault> {

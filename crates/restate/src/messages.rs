@@ -17,6 +17,9 @@ pub(crate) struct ObjectHead {
     pub(crate) records: u64,
     /// A chained hash of all of them.
     pub(crate) digest: String,
+    /// Whether more are to come before it is a run: it is being taken over in pieces.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_partial: bool,
 }
 
 /// A record, or an input that has not been decided about: then without events.
@@ -38,6 +41,11 @@ impl SentRecord {
 
     pub(crate) fn read(&self) -> Result<Record, serde_json::Error> {
         Record::from_json(self.at, self.record.get().as_bytes())
+    }
+
+    /// How long it is, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.record.get().len()
     }
 
     /// The hash of a log that this is appended to.
@@ -66,11 +74,17 @@ pub(crate) struct AdvanceRequest {
     pub(crate) inputs: Vec<SentRecord>,
 }
 
-/// The request to take over a run with all its records.
+/// The request to take over a run with its records. If these are too many for one message, there are several requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AdoptRequest {
     pub(crate) epoch: u64,
+    /// How many records were sent before.
+    #[serde(default)]
+    pub(crate) from: u64,
     pub(crate) records: Vec<SentRecord>,
+    /// Whether more follow.
+    #[serde(default)]
+    pub(crate) is_partial: bool,
 }
 
 /// An input that a person gives from anywhere.

@@ -21,6 +21,8 @@ use crate::worker::WorkerConnection;
 /// How often a run is asked for again that was refused: a node that has not heard yet of this worker asks the one before it.
 const REFUSALS: u32 = 3;
 const BETWEEN_REFUSALS: Duration = Duration::from_millis(500);
+/// How many bytes of records are sent at once: Restate refuses messages of more than 32 MiB.
+const LARGEST_PIECE: usize = 8 << 20;
 
 /// Keeps the runs of one workspace in Restate, and takes what it hands over.
 pub struct RestateHome {
@@ -81,6 +83,23 @@ pub(crate) fn engine_error(run: &RunId, fault: &CallFault) -> Error {
     }
 }
 
+/// Records in pieces of at most this many bytes, but at least one record each.
+fn in_pieces(records: Vec<SentRecord>, largest: usize) -> Vec<Vec<SentRecord>> {
+    let (mut pieces, mut room): (Vec<Vec<SentRecord>>, usize) = (Vec::new(), 0);
+    for record in records {
+        let size = record.size();
+        match pieces.last_mut() {
+            Some(piece) if size <= room => piece.push(record),
+            _ => {
+                pieces.push(vec![record]);
+                room = largest;
+            }
+        }
+        room = room.saturating_sub(size);
+    }
+    pieces
+}
+
 fn unwritable(run: &RunId, error: &serde_json::Error) -> Error {
     Error::Home { run: run.clone(), what: format!("a record cannot be written: {error}") }
 }
@@ -125,16 +144,23 @@ impl RunHome for RestateHome {
                 }
                 refusals += 1;
             };
-            Ok(HomeAttachment { epoch: head.epoch, records: head.records, handed })
+            // What was cut off while it was sent in pieces is sent again from the start.
+            let records = if head.is_partial { 0 } else { head.records };
+            Ok(HomeAttachment { epoch: head.epoch, records, handed })
         })
     }
 
     fn adopt<'a>(&'a self, run: &'a RunId, epoch: u64, records: &'a [Record]) -> EffectFuture<'a, Result<(), Error>> {
         Box::pin(async move {
             let records: Result<Vec<SentRecord>, _> = records.iter().map(SentRecord::of).collect();
-            let records = records.map_err(|error| unwritable(run, &error))?;
-            let request = AdoptRequest { epoch, records };
-            let _: LogEntry = self.call(run, "adopt", &self.request_key(epoch), &request).await?;
+            let pieces = in_pieces(records.map_err(|error| unwritable(run, &error))?, LARGEST_PIECE);
+            let (mut from, count) = (0, pieces.len());
+            for (number, records) in pieces.into_iter().enumerate() {
+                let sent = records.len() as u64;
+                let request = AdoptRequest { epoch, from, records, is_partial: number + 1 < count };
+                let _: LogEntry = self.call(run, "adopt", &self.request_key(epoch), &request).await?;
+                from += sent;
+            }
             Ok(())
         })
     }
@@ -175,5 +201,25 @@ impl RunHome for RestateHome {
             let read = self.log.records(run.as_str(), from, to, String::new()).await;
             read.map(|(records, _)| records).map_err(|fault| engine_error(run, &fault))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use updraft_run::{Input, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn many_records_are_sent_in_pieces_and_a_large_one_alone() {
+        let record =
+            |length: &usize| SentRecord::of_input(Timestamp(1), Input::Tell { message: "x".repeat(*length) }).unwrap();
+        let size = record(&100).size();
+        let sizes = |lengths: &[usize], largest| -> Vec<usize> {
+            in_pieces(lengths.iter().map(record).collect(), largest).iter().map(Vec::len).collect()
+        };
+        assert_eq!(sizes(&[], 1), [0; 0]);
+        assert_eq!(sizes(&[100, 100, 100], 1_000_000), [3]);
+        assert_eq!(sizes(&[100, 100, 5000, 100, 100, 100, 100, 100, 100, 100, 100], 6 * size + 1), [2, 1, 6, 2]);
     }
 }

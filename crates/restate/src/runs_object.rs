@@ -3,7 +3,7 @@
 //! | handler | does |
 //! |---|---|
 //! | `attach` | gives the run to the process that asks, and refuses the one before |
-//! | `adopt` | takes a run that exists already, with its records |
+//! | `adopt` | takes a run that exists already, with its records, in one piece or in several |
 //! | `advance` | decides about inputs of the process that performs the run's effects |
 //! | `tell` | decides about an input that a person gives from anywhere |
 //!
@@ -81,40 +81,61 @@ pub(crate) fn attach(invocation: &Invocation, machine: &str) -> Result<Vec<Comma
     Ok(vec![Command::Set { key: HEAD, value: head.clone() }, Command::Output(head)])
 }
 
-/// Takes a run with its records, unless there are some already. Also returns the run.
-pub(crate) fn adopt(invocation: &Invocation) -> Result<(LogEntry, FoldedRun), HandlerFault> {
-    let (head, request): (_, AdoptRequest) = (head_of(invocation)?, parse(&invocation.input)?);
-    check_epoch(&head, request.epoch)?;
-    if head.records > 0 {
-        return Err(HandlerFault::Refused(409, format!("the run has {} records already", head.records)));
+/// Whether records may be taken over. One that was cut off between two pieces begins anew.
+pub(crate) fn check_adopt(request: &AdoptRequest, head: &ObjectHead) -> Result<(), HandlerFault> {
+    check_epoch(head, request.epoch)?;
+    let is_beginning = request.from == 0 && (head.records == 0 || head.is_partial);
+    if is_beginning || (head.is_partial && head.records == request.from) {
+        return Ok(());
     }
-    let (mut run, mut digest) = (Run::default(), head.digest);
-    for sent in &request.records {
+    Err(HandlerFault::Refused(409, format!("the run has {} records already", head.records)))
+}
+
+/// Takes a run with its records, or the next piece of it. Also returns the run. Nothing is handed over before the last piece.
+pub(crate) fn adopt(request: AdoptRequest, folded: FoldedRun) -> Result<(LogEntry, FoldedRun), HandlerFault> {
+    let FoldedRun { head: ObjectHead { epoch, records: before, mut digest, .. }, mut run } = folded;
+    let AdoptRequest { records, is_partial, .. } = request;
+    for sent in &records {
         run.record(&sent.read().map_err(HandlerFault::unreadable)?);
         digest = sent.chained(&digest);
     }
-    let head = ObjectHead { epoch: head.epoch, records: request.records.len() as u64, digest };
-    let decided = request.records.into_iter().map(|record| DecidedInput { record, is_kept: true }).collect();
-    let entry = LogEntry { before: 0, decided, effects: open_effects(&run), is_news: false, head: head.clone() };
+    let head = ObjectHead { epoch, records: before + records.len() as u64, digest, is_partial };
+    let decided = records.into_iter().map(|record| DecidedInput { record, is_kept: true }).collect();
+    let effects = if is_partial { Vec::new() } else { open_effects(&run) };
+    let entry = LogEntry { before, decided, effects, is_news: false, head: head.clone() };
     Ok((entry, FoldedRun { head, run }))
+}
+
+/// Whether inputs of a process are decided about.
+pub(crate) fn check_advance(request: &AdvanceRequest, head: &ObjectHead) -> Result<(), HandlerFault> {
+    if head.is_partial {
+        return Err(HandlerFault::Refused(409, "the run has not been taken over as a whole".to_owned()));
+    }
+    check_epoch(head, request.epoch)
 }
 
 /// Decides about inputs of the process that performs the run's effects. Also returns the run afterwards.
 pub(crate) fn advance(request: &AdvanceRequest, folded: FoldedRun) -> Result<(LogEntry, FoldedRun), HandlerFault> {
-    check_epoch(&folded.head, request.epoch)?;
+    check_advance(request, &folded.head)?;
     let inputs: Result<Vec<Record>, _> = request.inputs.iter().map(SentRecord::read).collect();
     decide(inputs.map_err(HandlerFault::unreadable)?, folded, false)
 }
 
-/// Decides about an input of a person.
-pub(crate) fn tell(request: TellRequest, folded: FoldedRun) -> Result<(LogEntry, FoldedRun), HandlerFault> {
+/// Whether an input may come from anywhere, and the run is there.
+pub(crate) fn check_tell(request: &TellRequest, head: &ObjectHead) -> Result<(), HandlerFault> {
     if !may_come_from_anywhere(&request.input) {
         let why = "this input can come only from the process that performs the run's effects".to_owned();
         return Err(HandlerFault::Refused(422, why));
     }
-    if folded.head.records == 0 {
+    if head.records == 0 || head.is_partial {
         return Err(HandlerFault::Refused(422, "there is no such run".to_owned()));
     }
+    Ok(())
+}
+
+/// Decides about an input of a person.
+pub(crate) fn tell(request: TellRequest, folded: FoldedRun) -> Result<(LogEntry, FoldedRun), HandlerFault> {
+    check_tell(&request, &folded.head)?;
     let record = Record { at: request.at, input: request.input, events: Vec::new() };
     decide(vec![record], folded, true)
 }
@@ -215,8 +236,17 @@ mod tests {
     }
 
     fn adopted() -> (LogEntry, FoldedRun) {
-        let head = ObjectHead { epoch: 3, ..ObjectHead::default() };
-        adopt(&invocation(&head, &AdoptRequest { epoch: 3, records: vec![started()] })).unwrap()
+        adopt_into(FoldedRun { head: head(3), ..FoldedRun::default() }, vec![started()], false)
+    }
+
+    fn head(epoch: u64) -> ObjectHead {
+        ObjectHead { epoch, ..ObjectHead::default() }
+    }
+
+    fn adopt_into(folded: FoldedRun, records: Vec<SentRecord>, is_partial: bool) -> (LogEntry, FoldedRun) {
+        let request = AdoptRequest { epoch: folded.head.epoch, from: folded.head.records, records, is_partial };
+        check_adopt(&request, &folded.head).unwrap();
+        adopt(request, folded).unwrap()
     }
 
     #[test]
@@ -226,6 +256,37 @@ mod tests {
         let commands = commands_of("r1", &entry, &names()).unwrap();
         let said: Vec<String> = commands.iter().map(said).collect();
         assert_eq!(said, ["Log.w1/r1~0/put", "Hands.w1//perform", "set head", "output"]);
+    }
+
+    #[test]
+    fn a_run_that_is_taken_over_in_pieces_is_one_only_after_the_last() {
+        let (whole, folded) = adopted();
+        let cancel = || TellRequest { at: Timestamp(5), input: Input::Cancel { by: "ann".into(), step: None } };
+        let (told, after) = tell(cancel(), folded).unwrap();
+        let second = told.decided[0].record.clone();
+
+        let empty = FoldedRun { head: head(7), ..FoldedRun::default() };
+        let (first, partial) = adopt_into(empty, vec![started()], true);
+        assert!(first.effects.is_empty() && !whole.effects.is_empty(), "nothing is handed over yet");
+        let sent = commands_of("r1", &first, &names()).unwrap();
+        assert_eq!(sent.iter().map(said).collect::<Vec<_>>(), ["Log.w1/r1~0/put", "set head", "output"]);
+        let refused = |result: Result<(), HandlerFault>| match result {
+            Err(HandlerFault::Refused(status, _)) => status,
+            other => panic!("{other:?}"),
+        };
+        let nothing = AdvanceRequest { epoch: 7, inputs: Vec::new() };
+        assert_eq!(refused(check_advance(&nothing, &partial.head)), 409);
+        assert_eq!(refused(check_tell(&cancel(), &partial.head)), 422);
+        let piece = |epoch, from| AdoptRequest { epoch, from, records: vec![started()], is_partial: false };
+        assert_eq!(refused(check_adopt(&piece(7, 2), &partial.head)), 409, "one in between is missing");
+        // It was cut off here: whoever attaches next begins anew.
+        check_adopt(&piece(8, 0), &ObjectHead { epoch: 8, ..partial.head.clone() }).unwrap();
+
+        let (last, complete) = adopt_into(partial, vec![second], false);
+        assert_eq!((last.before, last.head.records, last.head.is_partial), (1, 2, false));
+        assert_eq!(last.head.digest, after.head.digest);
+        check_advance(&nothing, &complete.head).unwrap();
+        assert_eq!(refused(check_adopt(&piece(7, 0), &complete.head)), 409);
     }
 
     fn said(command: &Command) -> String {

@@ -106,7 +106,7 @@ pub(crate) struct WorkerConnection {
     pub(crate) machine: String,
     /// A random text that no other process has.
     pub(crate) process: String,
-    url: String,
+    pub(crate) url: String,
 }
 
 /// A worker that Restate calls.
@@ -326,7 +326,8 @@ impl WorkerConnection {
         let rows: Vec<HeadRow> = self.admin.query(&sql, PATIENCE).await?;
         let run = |row: HeadRow| {
             let head: ObjectHead = serde_json::from_str(&row.value_utf8?).ok()?;
-            Some((RunId::parse(&row.service_key).ok()?, head.records)).filter(|(_, records)| *records > 0)
+            let is_whole = head.records > 0 && !head.is_partial;
+            Some((RunId::parse(&row.service_key).ok()?, head.records)).filter(|_| is_whole)
         };
         Ok(rows.into_iter().filter_map(run).collect())
     }
