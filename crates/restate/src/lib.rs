@@ -37,6 +37,8 @@ mod identity;
 mod ingress;
 mod inspection;
 mod invocation;
+#[cfg(test)]
+mod kept_log;
 mod limits_object;
 mod link;
 mod manifest;

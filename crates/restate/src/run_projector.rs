@@ -331,3 +331,6 @@ impl RunProjector {
         Ok(entry.head.records)
     }
 }
+
+#[cfg(test)]
+mod tests;
