@@ -7,6 +7,7 @@ from BINARY (by default a copy of UPDRAFT) to UPDRAFT, with N runs under way.
 """
 
 import argparse
+import filecmp
 import json
 import os
 import shutil
@@ -195,7 +196,8 @@ def upgrade(updraft, packages, folder, old, runs):
         for run in begun[::10]:
             world.says("replay", run)
         assert not world.node.stuck(), world.node.stuck()
-    print(f"  the program was replaced under {runs} runs: all done {took:.1f} s later, {done} commands done once, {len(unknown)} in doubt and told, "
+    by = "itself" if filecmp.cmp(old, updraft, shallow=False) else "another one"
+    print(f"  the program was replaced by {by} under {runs} runs: all done {took:.1f} s later, {done} commands done once, {len(unknown)} in doubt and told, "
           f"{len(untaken)} refused, 0 repeated")
 
 
