@@ -10,7 +10,7 @@ use updraft_engine::{
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{FileChange, FileKind, Run, RunId, StepId};
 use updraft_workbench::folder_of;
-use updraft_workbench::undo::{UndoDirection, carry_out, records};
+use updraft_workbench::undo::{UndoDirection, UndoneRun, carry_out, records};
 
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
@@ -152,7 +152,7 @@ fn take_back(
         }
     }
     let direction = if args.redo { UndoDirection::Redo } else { UndoDirection::Undo };
-    let undone = carry_out(undo, (journal, id), plan, which, direction, book)?;
+    let undone = carry_out(undo, UndoneRun { journal, id, book }, plan, which, direction)?;
     let what = match (undone.restored.is_empty(), args.redo) {
         (true, _) => "nothing was restored",
         (false, true) => "reverted the undo",
