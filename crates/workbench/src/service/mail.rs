@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tracing::warn;
+use updraft_journal::ChangeWatcher;
 use updraft_run::{Input, RunId};
 
 use super::runs::LiveRuns;
@@ -13,9 +14,9 @@ use crate::fault::Fault;
 const COURTESY: Duration = Duration::from_secs(1);
 
 impl LiveRuns {
-    /// Goes on with runs of this service that were answered, and stops those that are to stop, until the service stops itself.
-    pub(super) async fn attend_mail(self) {
-        let mut changes = self.journal().changes();
+    /// Goes on with runs of this service that were answered, and stops those that are to stop, until the service stops itself. `changes` must be older than
+    /// the last look at what was sent, so that nothing is missed in between.
+    pub(super) async fn attend_mail(self, mut changes: ChangeWatcher) {
         let stop = self.closing().clone();
         loop {
             tokio::select! {

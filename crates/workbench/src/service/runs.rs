@@ -380,7 +380,7 @@ impl LiveRuns {
     /// Resumes the runs of the previous process: those that clients started and that were interrupted, and those whose
     /// questions have been answered since. From now on runs continue that other processes answer.
     pub(super) async fn recover(&self) -> Result<usize, Fault> {
-        self.in_background(self.clone().attend_mail());
+        self.in_background(self.clone().attend_mail(self.journal().changes()));
         let list = |status| self.journal().list(&RunFilter { status: Some(status), ..RunFilter::default() });
         let mut left = list(Status::Running)?;
         left.retain(updraft_journal::RunSummary::was_cut_off);
