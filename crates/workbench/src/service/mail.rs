@@ -14,8 +14,8 @@ use crate::fault::Fault;
 const COURTESY: Duration = Duration::from_secs(1);
 
 impl LiveRuns {
-    /// Goes on with runs of this service that were answered, and stops those that are to stop, until the service stops itself. `changes` must be older than
-    /// the last look at what was sent, so that nothing is missed in between.
+    /// Goes on with runs of this service that were answered, and stops those that are to stop, until the service stops itself.
+    /// `changes` is older than the last look at what was sent, so that nothing is missed in between.
     pub(super) async fn attend_mail(self, mut changes: ChangeWatcher) {
         let stop = self.closing().clone();
         loop {
