@@ -61,15 +61,15 @@ fn body(runs: &LiveRuns, request: &CompareRequest) -> Result<Markup, Fault> {
         }
         div.sides { (left?) (right?) }
         @if !diff.steps.is_empty() {
-            table.differences {
+            table.differences.stacked {
                 caption { "Steps that differ" }
                 thead { tr { th scope="col" { "Step" } th scope="col" { "One run" } th scope="col" { "Another" } } }
                 tbody {
                     @for step in diff.steps.iter().take(500) {
                         tr {
                             th scope="row" { (step.step) }
-                            td { (cell(step.left.as_deref(), step.left_output.as_deref())) }
-                            td { (cell(step.right.as_deref(), step.right_output.as_deref())) }
+                            td data-label="One run" { (cell(step.left.as_deref(), step.left_output.as_deref())) }
+                            td data-label="Another" { (cell(step.right.as_deref(), step.right_output.as_deref())) }
                         }
                     }
                 }

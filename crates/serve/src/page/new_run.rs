@@ -70,6 +70,7 @@ fn form(state: &PageState, request: &NewRequest) -> Markup {
                 div.field {
                     label for="label" { "Label that the worker must have" }
                     input id="label" type="text" name="label" maxlength="100";
+                    p.about { "What its machine offers, such as " code { "gpu" } ". Without a label, any worker takes the run." }
                 }
             }
             div.field.check {

@@ -32,7 +32,7 @@ pub(super) async fn show(State(state): State<Arc<PageState>>) -> Markup {
 
 fn table(all: &[Schedule]) -> Markup {
     html! {
-        table.schedules {
+        table.schedules.stacked {
             thead {
                 tr {
                     th scope="col" { "Name" } th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Next" }
@@ -48,14 +48,14 @@ fn row(one: &Schedule) -> Markup {
     html! {
         tr {
             th scope="row" { code { (one.name) } }
-            td { code { (one.timing.in_words()) } @if one.paused { " paused" } }
-            td { (one.work.in_words()) }
-            td { @for at in one.next_times(SHOWN) { div { (one.local(at)) } } }
-            td {
+            td data-label="When" { code { (one.timing.in_words()) } @if one.paused { " paused" } }
+            td data-label="What" { (one.work.in_words()) }
+            td data-label="Next" { @for at in one.next_times(SHOWN) { div { (one.local(at)) } } }
+            td data-label="Last" {
                 @if let Some(last) = &one.last { a href={ "/runs/" (last.run) } { (one.local(last.due)) } }
                 @for due in &one.waiting { div { "waits: " (one.local(due.due)) } }
             }
-            td { @for note in one.notes.iter().rev().take(SHOWN) { div { (note.text) } } }
+            td data-label="Notes" { @for note in one.notes.iter().rev().take(SHOWN) { div { (note.text) } } }
         }
     }
 }
