@@ -167,6 +167,34 @@ async fn a_run_that_is_taken_over_gets_the_same_settings_as_one_that_begins_here
 }
 
 #[tokio::test]
+async fn a_service_that_takes_a_run_over_still_shows_its_plan_first() {
+    let room = Room::new();
+    let bench = room.open(flags());
+    let journal = bench.journal().unwrap();
+    let goal = Goal { text: "What is here?".into(), mode: RunMode::Plan, ..Goal::default() };
+    let begun = journal::new_id().unwrap();
+    let new = NewGoal { goal, plan_first: true, ..NewGoal::default() };
+    Box::pin(bench.start(begun.clone(), new).await.unwrap().drive()).await.unwrap();
+    let copy = imported(journal, &begun).await;
+    let stop = CancellationToken::new();
+    let (service, _) =
+        UpdraftService::open(&room.folders, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
+    service.runs.adopt(copy.as_str()).await.unwrap();
+    for _ in 0..600 {
+        if stored(journal, &copy).plan_approval().is_some() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let run = stored(journal, &copy);
+    assert!(run.plan_approval().is_some() && run.awaits_first_approval());
+    // The tools are held to reading, and the run has the mode of the settings all the same.
+    assert_eq!(run.settings().approvals, ApprovalMode::Ask);
+    stop.cancel();
+    service.close().await;
+}
+
+#[tokio::test]
 async fn a_run_that_only_reads_goes_on_on_its_own_workbench_and_not_where_tools_may_write() {
     let room = Room::new();
     let bench = room.open(Flags { approvals: Some(ApprovalMode::ReadOnly), ..flags() });
