@@ -34,7 +34,7 @@
 //! | `reader_pool.rs`, `records.rs`, `list.rs` | short reads |
 //! | `change_watcher.rs`, `tail.rs` | notifications about what others write |
 //! | `chain.rs`, `run_ends.rs` | noticing damage: hashes, and the last known end of each run |
-//! | `blobs.rs` | values too large for a row, as files |
+//! | `blobs.rs`, `value_file.rs` | values too large for a row, as files |
 //! | `schema.rs`, `location.rs`, `process.rs` | the file's layout, where it may be, which processes are alive |
 //! | `stored.rs` | small values of other parts of the program |
 //! | `reserved_space.rs` | reserved space for a full disk |
