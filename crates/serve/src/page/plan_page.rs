@@ -208,7 +208,7 @@ impl PlanEditor {
         let graph = StepGraph { title, edges: edges.collect(), nodes, selected: None };
         html! {
             @if graph.nodes.is_empty() { p.empty { "The plan has no steps." } }
-            @else { div.graph-frame id="graph-frame" { (PreEscaped(draw_graph(&graph))) } }
+            @else { div.graph-frame id="graph-frame" { div.graph-layer { (PreEscaped(draw_graph(&graph))) } } }
         }
     }
 

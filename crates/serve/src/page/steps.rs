@@ -22,7 +22,7 @@ pub(super) fn graph(scene: &RunScene<'_>) -> Markup {
         @if count == 0 {
             p.empty { "There is no plan yet." }
         } @else {
-            @if let Some(drawn) = drawn_graph(scene) { div.graph-frame id="graph-frame" { (drawn) } }
+            @if let Some(drawn) = drawn_graph(scene) { div.graph-frame id="graph-frame" { div.graph-layer { (drawn) } } }
             h2.sr { "Steps" }
             ol.steps id="steps" { @for step in run.steps().take(SHOWN) { (row(scene, step)) } }
             @if count > SHOWN { p.cut { "and " (count - SHOWN) " more steps" } }

@@ -1,33 +1,63 @@
 // Pans and zooms a run's graph. Without this module the graph scrolls in its frame.
 //
-// The picture keeps its size and is moved by a CSS transform: to change its viewBox would lay out all of its text again,
-// ten times a frame's time for a thousand steps. While it moves, the browser only shifts what is painted already.
+// The picture keeps its size, and the layer around it is moved by a CSS transform: to change the picture's viewBox or its own
+// transform would lay out and paint all of it again, several times a frame's time for a thousand steps. While the layer moves,
+// the browser only shifts what is painted already.
 // Drag to pan, Ctrl and the wheel or two fingers to zoom; with the keyboard + − 0 and the arrow keys. The view stays when
 // the graph changes; as long as nobody has moved it, it shows the whole graph.
 
 const CLOSEST = 2;
 // Below this share of its size text cannot be read: a large graph opens at its selected or running step instead.
 const READABLE = 0.5;
+// Below this share text is only specks.
+const SPECKS = 0.3;
 
 const views = new WeakMap();
 
+const layerOf = (svg) => svg.parentElement;
+const frameOf = (svg) => layerOf(svg).parentElement;
+
 const sizeOf = (svg) => {
-  const box = svg.parentElement.getBoundingClientRect();
+  const box = frameOf(svg).getBoundingClientRect();
   return { width: Math.max(box.width, 1), height: Math.max(box.height, 1) };
 };
 
 const wholeOf = (svg) => ({ width: Number(svg.dataset.width), height: Number(svg.dataset.height) });
 
+const boxesOf = (svg) => [...svg.querySelectorAll('.node')].map((node) => {
+  const { x, y, width, height } = node.querySelector('.frame');
+  const [left, top] = [x.baseVal.value, y.baseVal.value];
+  return { node, left, top, right: left + width.baseVal.value, bottom: top + height.baseVal.value };
+});
+
+// For each scale the browser lays out all text of a picture anew, and that is most of what a step of a zoom costs. So only steps
+// in sight, or less than half a frame away from it, have text. The name of a step's link is its title, which stays.
+const cull = (svg, view) => {
+  view.boxes ??= boxesOf(svg);
+  const { width, height } = sizeOf(svg);
+  const [beside, above] = [width / view.scale / 2, height / view.scale / 2];
+  const [left, top, right, bottom] = [view.x - beside, view.y - above, view.x + 3 * beside, view.y + 3 * above];
+  for (const box of view.boxes) {
+    const isNear = box.right > left && box.left < right && box.bottom > top && box.top < bottom;
+    const isFar = view.scale < SPECKS || !isNear;
+    if (box.isFar === isFar) continue;
+    box.isFar = isFar;
+    box.node.toggleAttribute('data-js-far', isFar);
+  }
+};
+
 const draw = (svg, view) => {
   if (view.frame) return;
-  svg.style.willChange = 'transform';
+  const { style } = layerOf(svg);
+  style.willChange = 'transform';
   clearTimeout(view.rest);
   // At rest the picture is painted anew, sharp at its scale.
-  view.rest = setTimeout(() => { svg.style.willChange = 'auto'; }, 200);
+  view.rest = setTimeout(() => { style.willChange = 'auto'; }, 200);
   view.frame = requestAnimationFrame(() => {
     view.frame = 0;
+    cull(svg, view);
     const [x, y] = [-view.x * view.scale, -view.y * view.scale];
-    svg.style.transform = `translate(${x}px, ${y}px) scale(${view.scale})`;
+    style.transform = `translate(${x}px, ${y}px) scale(${view.scale})`;
   });
 };
 
@@ -70,22 +100,22 @@ const pan = (svg, view, dx, dy) => {
 };
 
 const local = (svg, event) => {
-  const box = svg.parentElement.getBoundingClientRect();
+  const box = frameOf(svg).getBoundingClientRect();
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 };
 
 const watchPointers = (svg, view) => {
-  const frame = svg.parentElement;
+  const frame = frameOf(svg);
   const pointers = new Map();
   let travelled = 0;
-  frame.addEventListener('pointerdown', (event) => {
-    if (event.button !== 0 || event.target.closest('.graph-tools')) return;
-    if (pointers.size === 0) travelled = 0;
-    pointers.set(event.pointerId, local(svg, event));
-  });
-  frame.addEventListener('pointermove', (event) => {
+  const move = (event) => {
     const before = pointers.get(event.pointerId);
     if (!before) return;
+    // It was let go where nobody could see it, outside the window.
+    if (!(event.buttons & 1)) {
+      release(event);
+      return;
+    }
     const now = local(svg, event);
     const others = [...pointers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
     pointers.set(event.pointerId, now);
@@ -100,16 +130,28 @@ const watchPointers = (svg, view) => {
     }
     const distance = (point) => Math.hypot(point.x - others[0].x, point.y - others[0].y);
     zoom(svg, view, distance(now) / Math.max(distance(before), 1), others[0]);
-  });
-  const release = (event) => {
-    pointers.delete(event.pointerId);
-    if (pointers.size === 0) frame.removeAttribute('data-js-dragged');
   };
-  frame.addEventListener('pointerup', release);
-  frame.addEventListener('pointercancel', release);
+  // The first movement may lead out of the frame already, so the whole page is listened to while something is pressed.
+  const listen = (change) => {
+    document[change]('pointermove', move);
+    document[change]('pointerup', release);
+    document[change]('pointercancel', release);
+  };
+  const release = (event) => {
+    if (!pointers.delete(event.pointerId) || pointers.size > 0) return;
+    frame.removeAttribute('data-js-dragged');
+    listen('removeEventListener');
+  };
+  frame.addEventListener('pointerdown', (event) => {
+    if (pointers.size === 0) travelled = 0;
+    if (event.button !== 0 || event.target.closest('.graph-tools')) return;
+    pointers.set(event.pointerId, local(svg, event));
+    listen('addEventListener');
+  });
   frame.addEventListener('dragstart', (event) => event.preventDefault());
   frame.addEventListener('click', (event) => {
-    if (travelled < 5) return;
+    // A click of the keyboard has no number: it is meant, whatever was dragged before.
+    if (travelled < 5 || event.detail === 0) return;
     event.preventDefault();
     event.stopPropagation();
   }, true);
@@ -165,29 +207,30 @@ const tools = (svg, view) => {
   add('Zoom out', '−', () => zoom(svg, view, 0.8));
   add('Fit: show the whole graph', 'Fit', () => fit(svg, view, { whole: true }));
   add('Zoom in', '+', () => zoom(svg, view, 1.25));
-  svg.after(bar);
+  layerOf(svg).after(bar);
 };
 
 const begin = (svg) => {
-  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, size: '' };
+  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, size: '', boxes: null };
   views.set(svg, view);
-  svg.setAttribute('data-js-view', '');
+  const frame = frameOf(svg);
+  layerOf(svg).setAttribute('data-js-view', '');
   watchPointers(svg, view);
   watchKeys(svg, view);
   tools(svg, view);
-  svg.parentElement.setAttribute('data-js-frame', '');
-  svg.parentElement.addEventListener('wheel', (event) => {
+  frame.setAttribute('data-js-frame', '');
+  frame.addEventListener('wheel', (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     zoom(svg, view, Math.exp(-event.deltaY / 300), local(svg, event));
   }, { passive: false });
   // The browser would scroll the frame to what has the focus; the view does that.
-  svg.parentElement.addEventListener('scroll', ({ target }) => target.scrollTo(0, 0));
+  frame.addEventListener('scroll', ({ target }) => target.scrollTo(0, 0));
   svg.addEventListener('focusin', (event) => {
     const node = event.target.closest('.node');
     if (node) reveal(svg, view, node);
   });
-  new ResizeObserver(() => (view.moved ? draw(svg, view) : fit(svg, view))).observe(svg.parentElement);
+  new ResizeObserver(() => (view.moved ? draw(svg, view) : fit(svg, view))).observe(frame);
 };
 
 // Nodes are replaced one by one while a run works; edges follow the states of their ends.
@@ -216,6 +259,7 @@ const look = () => {
     if (!views.has(svg)) begin(svg);
     colourEdges(svg);
     const view = views.get(svg);
+    view.boxes = null;
     const size = `${svg.dataset.width} ${svg.dataset.height}`;
     if (size === view.size) continue;
     view.size = size;
