@@ -12,7 +12,7 @@ fn a_goal_must_be_text_of_a_sensible_length() {
     world.fed(&["run", "-"], b"").code(2).says("the goal is empty");
     world.fed(&["run", "-"], &[0xff, 0xfe, 0, 1]).code(2).says("not text").says("--file");
     world.fed(&["run", "-"], &vec![b'a'; 10 << 20]).code(2).says("longer than").says("--file");
-    world.fed(&["run", "-", "--model", "builtin"], &vec![b'a'; 300 << 10]).code(2).says("the limit is 262144");
+    world.fed(&["run", "-", "--model", "builtin"], &vec![b'a'; 300 << 10]).code(2).says("longer than 262144 bytes");
     assert!(world.runs().is_empty());
 }
 
