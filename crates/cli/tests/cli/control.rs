@@ -217,7 +217,7 @@ fn an_answer_reaches_a_process_that_is_at_work() {
         })
     });
 
-    world.updraft(&["answer", "last", "green"]).code(0).says("answered");
+    world.updraft(&["answer", "last", "green"]).code(0).says("answer recorded");
 
     running.wait().code(0);
     assert_eq!(world.updraft(&["show", "last", "--json"]).value()["variables"]["colour"], "green");
