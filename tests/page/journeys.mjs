@@ -46,6 +46,11 @@ const start = async (page, model, { goal = `Do ${model}`, planFirst = false } = 
 const status = (page, word) => page.locator(`#run-head[data-status=${word}]`).waitFor();
 const step = (page, id, state) => page.locator(`.step-row[data-step=${id}][data-status=${state}]`).waitFor();
 const result = (page) => page.locator('.entry.result');
+// The address of the two newest runs side by side, seen from the list of sessions.
+const comparison = async (page) => {
+  const [a, b] = await page.locator('.run-card .goal').evaluateAll((links) => links.map((link) => link.getAttribute('href').split('/')[2]));
+  return `/compare?a=${a}&b=${b}`;
+};
 
 test('a run is started from the page with a file, watched live, reloaded half way, and ends', async () => {
   const page = await open('/new');
@@ -82,16 +87,17 @@ test('what is open, typed and looked at stays while the run goes on', async () =
   await page.locator('.entry.call details').first().locator('summary').click();
   await page.locator('#message').fill('half a thought');
   await page.getByRole('button', { name: 'Zoom in' }).click();
-  const moved = await page.locator('svg.graph').evaluate((svg) => new Promise((done) => {
-    requestAnimationFrame(() => requestAnimationFrame(() => done(svg.style.transform)));
+  const moved = await page.locator('.graph-layer').evaluate((layer) => new Promise((done) => {
+    requestAnimationFrame(() => requestAnimationFrame(() => done(layer.style.transform)));
   }));
+  assert.match(moved, /scale/);
   await page.locator('#message').focus();
   world.model.release('Revenue by region');
   await status(page, 'done');
   assert.equal(await page.locator('.entry.call details').first().getAttribute('open'), '');
   assert.equal(await page.locator('#message').inputValue(), 'half a thought');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'message');
-  assert.equal(await page.locator('svg.graph').evaluate((svg) => svg.style.transform), moved);
+  assert.equal(await page.locator('.graph-layer').evaluate((layer) => layer.style.transform), moved);
 });
 
 test('a call is approved with the keyboard, and another tab sees it', async () => {
@@ -336,7 +342,11 @@ test('the server is restarted under an open page', async () => {
 test('every page is valid and accessible, in the dark and at 360 pixels too', async () => {
   const page = await open();
   const run = await page.locator('.run-card .goal').first().getAttribute('href');
-  const places = ['/', '/new', '/inbox', run, `${run}?view=timeline`, `${run}?view=events`, `${run}?step=profile`, `${run}/fork?at=1`, '/doctor', '/compare'];
+  await world.run('schedule', '0 0 1 1 *', 'What has the year brought?', '--name', 'yearly');
+  const places = [
+    '/', '/new', '/inbox', run, `${run}?view=timeline`, `${run}?view=events`, `${run}?step=profile`, `${run}/fork?at=1`, '/doctor',
+    '/compare', await comparison(page), '/tools/read_file', '/schedules',
+  ];
   const pages = await page.locator('nav.places a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
   for (const place of new Set([...places, ...pages])) {
     await page.emulateMedia({ colorScheme: 'light' });
@@ -348,6 +358,35 @@ test('every page is valid and accessible, in the dark and at 360 pixels too', as
     await check(page);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 360, `${place} is ${wide} pixels wide`);
+  }
+});
+
+test('on a screen of 3,840 pixels everything has its place, and lines stay readable', async () => {
+  const page = await open();
+  await page.setViewportSize({ width: 3840, height: 2160 });
+  const run = await page.locator('.run-card .goal').first().getAttribute('href');
+  const places = ['/', '/new', run, `${run}?view=timeline`, `${run}?step=profile`, await comparison(page), '/knowledge', '/tools/read_file', '/settings', '/doctor'];
+  for (const place of places) {
+    await page.goto(world.address + place);
+    // The widest line of text for people, and the widest field.
+    const { wide, line, field } = await page.evaluate(() => {
+      const widest = (boxes) => Math.max(0, ...boxes.map(({ width }) => width));
+      const lines = [...document.querySelectorAll('main :is(p, li, dd, label)')].flatMap((one) => {
+        const range = document.createRange();
+        return [...one.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE).flatMap((text) => {
+          range.selectNodeContents(text);
+          return [...range.getClientRects()];
+        });
+      });
+      const fields = [...document.querySelectorAll('main :is(input, textarea, select):not([type=range])')];
+      return {
+        wide: document.documentElement.scrollWidth, line: widest(lines),
+        field: widest(fields.map((one) => one.getBoundingClientRect())),
+      };
+    });
+    assert.ok(wide <= 3840, `${place} is ${wide} pixels wide`);
+    assert.ok(line < 1250, `${place} has a line of ${line} pixels`);
+    assert.ok(field < 1250, `${place} has a field of ${field} pixels`);
   }
 });
 

@@ -3,7 +3,7 @@
 run.py UPDRAFT CHROMIUM [--lighthouse | --frames]
 
 UPDRAFT is the binary, CHROMIUM the browser. Packages of npm come from the cache (../mcp/packages.py). No network: the model
-is scripted, everything is on loopback. With --lighthouse, prints Lighthouse's scores of the main pages instead; with
+is scripted, everything is on loopback. With --lighthouse, prints Lighthouse's scores instead, and fails if one is below 100; with
 --frames, how smooth a graph of 1,000 steps is.
 """
 
@@ -30,7 +30,7 @@ def main():
     elif "--frames" in sys.argv:
         command.append(str(HERE / "frames.mjs"))
     else:
-        tests = [str(HERE / name) for name in ("journeys.mjs", "people.mjs", "hostile.mjs")]
+        tests = [str(HERE / name) for name in ("journeys.mjs", "graph.mjs", "people.mjs", "hostile.mjs")]
         # Each file has a server and a browser: one after the other.
         command += ["--test", "--test-concurrency=1", "--test-timeout=300000", *tests]
     sys.exit(subprocess.run(command, env=environment).returncode)
