@@ -94,3 +94,16 @@ fn an_approval_is_given_on_the_full_screen() {
     pty.types("y\r");
     pty.shows("It says hello.");
 }
+
+#[test]
+fn a_long_line_in_the_log_goes_on_in_the_next_row() {
+    let world = World::new();
+    let text = format!("```\n{}the-end\n```", "word ".repeat(30));
+    let model = world.script("s.json", &json!({ "default": { "text": text } }));
+    let mut pty = Pty::chat(&world, 100, &["--model", &model, "--fullscreen"]);
+    pty.shows("nothing runs yet");
+    pty.types("Write much\r");
+    pty.until("the end of the line in the log", |screen| {
+        screen.split_once("── log").is_some_and(|(_, log)| log.contains("the-end"))
+    });
+}

@@ -48,10 +48,8 @@ impl FullscreenView {
 
     fn frame(&mut self, state: &ConsoleState, log: &[String], frame: FrameContext, has_unicode: bool) -> FullFrame {
         let FrameContext { columns, rows, .. } = frame;
-        let row = |line: &str| {
-            let line = if has_unicode { line.to_owned() } else { ascii::ascii(line) };
-            ScreenRow::cut(&line, columns)
-        };
+        let drawable = |line: &str| if has_unicode { line.to_owned() } else { ascii::ascii(line) };
+        let row = |line: &str| ScreenRow::cut(&drawable(line), columns);
         let composer = (!self.only_looks).then(|| state.input_rows(columns, (rows / 3).clamp(1, MOST_COMPOSED)));
         let offered = if state.completion.is_some() { state.footer(frame) } else { Vec::new() };
         let below = composer.as_ref().map_or(0, |composer| composer.rows.len()) + offered.len() + 1;
@@ -70,7 +68,11 @@ impl FullscreenView {
         all.extend(self.body(columns, body, has_unicode));
         if log_rows > 0 {
             all.push(row(&self.heading("log", Panel::Log, columns)));
-            all.extend(self.log_lines(log, log_rows - 1).iter().map(|line| row(line)));
+            // A long line, of code or a table, goes on in the next row: nothing of it is lost.
+            let lines = self.log_lines(log, log_rows - 1).iter();
+            let wrapped: Vec<ScreenRow> = lines.flat_map(|line| ScreenRow::of_line(&drawable(line), columns)).collect();
+            let hidden = wrapped.len().saturating_sub(log_rows - 1);
+            all.extend(wrapped.into_iter().skip(hidden));
         }
         all.resize_with(rows.saturating_sub(below), ScreenRow::default);
         if !self.only_looks {
