@@ -354,7 +354,7 @@ fn a_streamed_character_costs_few_bytes() {
     let written = pty.bytes().len() - before;
     let overhead = (written - text.len()) as f64 / text.len() as f64;
     println!("{overhead:.2} bytes besides the text for each of {} characters", text.len());
-    assert!(overhead < 5.0, "{overhead}");
+    assert!(overhead < 2.5, "{overhead}");
 }
 
 #[test]
