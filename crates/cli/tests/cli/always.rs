@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::terminal::{Terminal, has_script};
+use crate::terminal::Terminal;
 use crate::world::World;
 
 const PROMPT: &str = "allow it? [y/n, a: always ";
@@ -33,9 +33,6 @@ fn made(world: &World) -> String {
 #[test]
 fn always_in_this_run_asks_once_and_again_in_the_next_run() {
     let (world, model) = world(2);
-    if !has_script() {
-        return;
-    }
     let run = ["run", "--model", &model, "--agent", "coder", "go"];
     let mut terminal = Terminal::of(&world, &run);
     terminal.shows(PROMPT, 1);
@@ -55,9 +52,6 @@ fn always_in_this_run_asks_once_and_again_in_the_next_run() {
 #[test]
 fn always_in_this_workspace_is_kept_and_no_run_asks_again() {
     let (world, model) = world(2);
-    if !has_script() {
-        return;
-    }
     let run = ["run", "--model", &model, "--agent", "coder", "go"];
     let mut terminal = Terminal::of(&world, &run);
     terminal.shows(PROMPT, 1);
@@ -74,9 +68,6 @@ fn always_in_this_workspace_is_kept_and_no_run_asks_again() {
 #[test]
 fn what_is_no_answer_is_asked_again_and_a_reason_reaches_the_agent() {
     let (world, model) = world(1);
-    if !has_script() {
-        return;
-    }
     let mut terminal = Terminal::of(&world, &["run", "--model", &model, "--agent", "coder", "go"]);
     for (times, garbage) in ["", "maybe", "yy", "\u{1b}[A", "always", "ja\u{e4}"].into_iter().enumerate() {
         terminal.shows(PROMPT, times + 1);
@@ -94,9 +85,6 @@ fn what_is_no_answer_is_asked_again_and_a_reason_reaches_the_agent() {
 #[test]
 fn what_is_typed_before_a_question_is_there_does_not_answer_it() {
     let (world, model) = world(2);
-    if !has_script() {
-        return;
-    }
     let mut terminal = Terminal::of(&world, &["run", "--model", &model, "--agent", "coder", "go"]);
     terminal.shows(PROMPT, 1);
     terminal.types("y\ny\n");
@@ -110,9 +98,6 @@ fn what_is_typed_before_a_question_is_there_does_not_answer_it() {
 #[test]
 fn an_interrupt_at_the_prompt_loses_nothing() {
     let (world, model) = world(1);
-    if !has_script() {
-        return;
-    }
     let mut terminal = Terminal::of(&world, &["run", "--model", &model, "--agent", "coder", "go"]);
     terminal.shows(PROMPT, 1);
     terminal.types("\u{3}");
@@ -137,9 +122,6 @@ fn an_interrupt_at_the_prompt_loses_nothing() {
 #[test]
 fn where_nothing_can_be_kept_the_word_counts_for_the_run() {
     let (world, model) = world(2);
-    if !has_script() {
-        return;
-    }
     // As good as read-only, for root too.
     std::fs::create_dir_all(world.home().join("allowed.json/in-the-way")).unwrap();
     let mut terminal = Terminal::of(&world, &["run", "--model", &model, "--agent", "coder", "go"]);
@@ -159,7 +141,7 @@ fn runs(command: &str) -> Value {
 #[test]
 fn processes_that_remember_at_once_lose_nothing() {
     let (world, _) = world(0);
-    if !has_script() || world.updraft(&["sandbox", "probe", "--json"]).value()["level"] == "none" {
+    if world.updraft(&["sandbox", "probe", "--json"]).value()["level"] == "none" {
         return;
     }
     let programs = ["echo", "ls", "cat", "wc", "head", "tail"];

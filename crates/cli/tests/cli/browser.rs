@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 
-use crate::terminal::{Terminal, has_script};
+use crate::terminal::Terminal;
 use crate::world::World;
 
 const FORM: &str = "<!doctype html><title>Form</title><form action=/done><label>Name <input name=name></label>\
@@ -110,7 +110,7 @@ fn a_run_killed_with_a_page_open_leaves_no_process() {
 
 #[test]
 fn actions_on_a_page_are_asked_about_and_always_means_that_host() {
-    let Some(world) = world().filter(|_| has_script()) else { return };
+    let Some(world) = world() else { return };
     let site = TestSite::serve();
     let act = |tab: &str| {
         let actions = json!([{"action": "press", "keys": ["Tab"]}, {"action": "type", "text": "Ada"}]);

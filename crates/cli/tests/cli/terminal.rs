@@ -45,7 +45,7 @@ impl Terminal {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap();
+            .unwrap_or_else(|error| panic!("tests at a terminal need `script` of util-linux: {error}"));
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut stdout, seen) = (child.stdout.take().unwrap(), Arc::clone(&shown));
         let reader = std::thread::spawn(move || {
@@ -84,15 +84,8 @@ fn on_a_terminal(world: &World, args: &[&str], typed: &str) -> (String, i32) {
     terminal.end()
 }
 
-pub(crate) fn has_script() -> bool {
-    Command::new("script").arg("--version").output().is_ok()
-}
-
 #[test]
 fn a_question_is_asked_and_the_run_goes_on_with_the_answer() {
-    if !has_script() {
-        return;
-    }
     let world = World::new();
     let model = world.script("s.json", &json!({"rules": [
         {"when": {"turn": 0}, "answer": {"calls": [{"name": "ask_user", "args": {"question": "Which colour?", "options": ["red", "blue"]}}]}},
@@ -105,21 +98,32 @@ fn a_question_is_asked_and_the_run_goes_on_with_the_answer() {
 
 #[test]
 fn the_tree_is_drawn_in_place_and_without_colours_where_none_are_wanted() {
-    if !has_script() {
-        return;
-    }
     let world = World::new();
-    let model = world.script("s.json", &json!({"default": {"text": "\u{1b}[2Jdone", "delay_ms": 1500}}));
-    let (shown, _) = on_a_terminal(&world, &["run", "--model", &model, "--agent", "thinker", "think"], "");
-    assert!(shown.contains("\u{1b}[4A"), "{shown:?}");
-    assert!(shown.contains("thinker"));
+    let model = world.script("s.json", &json!({"default": {"text": "\u{1b}[2Jdone", "delay_ms": 700}}));
+    let args = ["run", "--model", &model, "--agent", "thinker", "think"];
+    for (variables, wants_colours) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false)] {
+        let (shown, code) = Terminal::with(&world, variables, &args).end();
+        assert_eq!(code, 0, "{shown}");
+        assert_eq!(has_colours(&shown), wants_colours, "{variables:?}: {shown:?}");
+        // It was drawn again and again, each time over itself: one is left, and nothing that a model says clears the screen.
+        assert!(shown.matches("thinker").count() > 3 && shown.contains("\u{1b}[4A"), "{shown:?}");
+        assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+        let mut emulator = vt100::Parser::new(24, 160, 100);
+        emulator.process(shown.as_bytes());
+        let screen = emulator.screen().contents();
+        assert_eq!(screen.matches("✓ thinker").count(), 1, "{screen}");
+        assert!(screen.contains("done"), "{screen}");
+    }
+}
+
+/// Whether a colour or another look of letters is chosen.
+fn has_colours(shown: &str) -> bool {
+    let mut codes = shown.split("\u{1b}[").skip(1);
+    codes.any(|code| code.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m'))
 }
 
 #[test]
 fn an_imported_run_asks_where_it_may_go_on() {
-    if !has_script() {
-        return;
-    }
     let world = World::new();
     let model = world.script(
         "s.json",
@@ -138,9 +142,6 @@ fn an_imported_run_asks_where_it_may_go_on() {
 
 #[test]
 fn what_a_server_gives_is_shown_and_not_obeyed() {
-    if !has_script() {
-        return;
-    }
     let world = World::new();
     world.file("server.sh", &server(&json!([tool("t")]), r"text='\u001b[2Jgone'"));
     world.updraft(&["mcp", "add", "ansi", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
