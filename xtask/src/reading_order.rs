@@ -71,7 +71,9 @@ mod tests {
 
     #[test]
     fn numbered_files_are_read_with_those_beside_them() {
-        let text = "## Before\n\n1. `crates/no.rs`\n\n## Reading order\n\n1. `crates/a/src/b.rs`: x. `b/c.rs`, `Type`.\n                    2. `crates/d/src/e.rs`.\n\nAfter that `f.rs`.\n\n## After\n\n1. `crates/no.rs`\n";
+        let text = "## Before\n\n1. `crates/no.rs`\n\n\
+                    ## Reading order\n\n1. `crates/a/src/b.rs`: x. `b/c.rs`, `Type`.\n2. `crates/d/src/e.rs`.\n\n\
+                    After that `f.rs`.\n\n## After\n\n1. `crates/no.rs`\n";
         assert_eq!(listed(text), ["crates/a/src/b.rs", "crates/a/src/b/c.rs", "crates/d/src/e.rs"].map(PathBuf::from));
     }
 
