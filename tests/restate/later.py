@@ -96,6 +96,8 @@ def a_day_later(updraft, packages, folder):
         world.start()
         given = {"answer": {"id": questions[0], "text": "red"}}
         post(f"{world.node.ingress}/Runs.w1/{runs[0]}/tell", {"at": int(time.time() * 1000) + 90_000_000, "input": given})
+        # One after the other: what one command has seen could make the other's unsafe, which is then refused.
+        assert world.over(runs[0]) == "done"
         world.send("POST", f"/runs/{runs[1]}/answer", {"question": questions[1], "text": "red"})
         for run in runs:
             assert world.over(run) == "done"
