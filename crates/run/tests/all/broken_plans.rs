@@ -98,12 +98,12 @@ const KINDS: [(&str, &str, Outcome); 36] = [
     (
         "an agent nearly spelled right",
         "{\"steps\": [{\"id\": \"a\", \"agent\": \"thinkr\"}]}",
-        Fault("names the agent `thinkr`, which does not exist; there is `thinker`"),
+        Fault("names the agent `thinkr`, which does not exist; available: `thinker`"),
     ),
     (
         "an invented agent",
         "{\"steps\": [{\"id\": \"a\", \"agent\": \"wizard\"}]}",
-        Fault("names the agent `wizard`, which does not exist; there is `browser`, `coder`"),
+        Fault("names the agent `wizard`, which does not exist; available: `browser`, `coder`"),
     ),
     (
         "an invented model",
