@@ -1,6 +1,7 @@
 //! Text that tries to steer the terminal, as goals, answers, tool names and file names: nothing of it gets there.
 //!
-//! The strings are the big list of naughty strings (`naughty_strings.json`, MIT license, © Max Woolf) and escape sequences.
+//! The strings are the big list of naughty strings (`naughty_strings.json`, MIT license, © Max Woolf), the payloads of DOMPurify's
+//! own tests, which the page is tried with too (`tests/page/dompurify.json`), and escape sequences.
 
 use serde_json::{Value, json};
 
@@ -38,8 +39,17 @@ fn strings() -> Vec<String> {
     assert!(listed.len() > 480);
     let mut all: Vec<String> = SEQUENCES.map(str::to_owned).to_vec();
     all.extend(listed.into_iter().filter(|text| !text.is_empty()));
+    all.extend(payloads());
     all.push("0123456789".repeat(5_000));
     all
+}
+
+/// HTML that wants to run something.
+fn payloads() -> Vec<String> {
+    let file: Value = serde_json::from_str(include_str!("../../../../tests/page/dompurify.json")).unwrap();
+    let listed: Vec<String> = serde_json::from_value(file["payloads"].clone()).unwrap();
+    assert!(listed.len() > 200);
+    listed
 }
 
 /// A file name that a file system takes.
@@ -96,9 +106,11 @@ fn is_intact(pty: &mut Pty) {
 /// A model that says all of it, and calls tools with such names and on such files.
 fn hostile(world: &World, strings: &[String]) -> String {
     let call = |name: &str, args: Value| json!({ "name": name, "args": args });
-    let tools = strings.iter().filter(|text| text.len() < 500).step_by(7);
-    let named: Vec<Value> = tools.map(|text| call(text, json!({ "path": text }))).take(60).collect();
-    let files: Vec<String> = strings.iter().filter_map(|text| name(text)).step_by(5).take(40).collect();
+    // All escape sequences, and some of each list.
+    let few = |step| strings[..SEQUENCES.len()].iter().chain(strings[SEQUENCES.len()..].iter().step_by(step));
+    let tools = few(18).filter(|text| text.len() < 500);
+    let named: Vec<Value> = tools.map(|text| call(text, json!({ "path": text }))).collect();
+    let files: Vec<String> = few(24).filter_map(|text| name(text)).collect();
     let written: Vec<Value> =
         files.iter().map(|file| call("write_file", json!({ "path": file, "content": strings.join("\n") }))).collect();
     let said = strings.join("\n\n");
@@ -147,6 +159,33 @@ fn nothing_that_models_tools_files_and_goals_contain_steers_the_terminal() {
     pty.shows("Enter unfolds");
     pty.types("q");
     is_intact(&mut pty);
+    pty.types("\u{4}");
+    assert_eq!(pty.end(), 0);
+    only_ours(&pty);
+}
+
+/// What Markdown, entities and line breaks leave of any text. Characters that are not printed are shown by their numbers.
+fn letters(text: &str) -> String {
+    let is_shown_by_number = |c: char| c == '\u{2028}' || c.is_control() && !c.is_whitespace();
+    let numbered = text.chars().map(|c| if is_shown_by_number(c) { c.escape_unicode().to_string() } else { c.into() });
+    numbered.collect::<String>().chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
+#[test]
+fn html_in_an_answer_is_shown_as_text() {
+    let (world, payloads) = (World::new(), payloads());
+    let said = payloads.join("\n\n");
+    let model = world.script("s.json", &json!({ "default": { "text": format!("{said}\n\nThat was all.") } }));
+    let mut pty = Pty::chat(&world, 400, &["--model", &model]);
+    pty.shows("› ");
+    pty.types("Say it\r");
+    pty.until("the end of the answer", |screen| screen.contains("That was all.") && !screen.contains("working"));
+    is_intact(&mut pty);
+    let shown = letters(&pty.all());
+    // Those that Markdown would change are left out: entities are decoded, and the address of a link is shown after its text.
+    let plain = payloads.iter().filter(|text| !text.contains(['&', '[', '\\', '\0']));
+    let missing: Vec<&String> = plain.clone().filter(|text| !shown.contains(&letters(text))).collect();
+    assert!(plain.count() > 80 && missing.is_empty(), "{missing:#?}");
     pty.types("\u{4}");
     assert_eq!(pty.end(), 0);
     only_ours(&pty);
