@@ -186,12 +186,11 @@ impl Run {
         if self.unfinished == 0 {
             return self.begin_proof().unwrap_or_else(|| self.finish());
         }
-        // Every step that could continue without the halted ones has done so.
-        if self.halted > 0 && self.open.is_empty() {
-            vec![Event::Exhausted { which: BudgetLimit::Turns }]
-        } else {
-            Vec::new()
+        if !self.open.is_empty() {
+            return Vec::new();
         }
+        // Every step that could continue without the halted ones has done so.
+        if self.halted > 0 { vec![Event::Exhausted { which: BudgetLimit::Turns }] } else { self.skip_stranded() }
     }
 
     fn has_begun(&self, id: &crate::EffectAddress) -> bool {

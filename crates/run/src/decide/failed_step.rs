@@ -40,6 +40,19 @@ impl Run {
         below
     }
 
+    /// Skips a step that waits for a result which will not come. This happens to a step that starts again on its own account
+    /// after the step before it, which was being made again, was cancelled or failed.
+    pub(super) fn skip_stranded(&self) -> Vec<Event> {
+        let without_result = self.steps().filter(|step| step.has_ended() && step.state != StepState::Done);
+        let mut below = without_result.flat_map(|lost| lost.next.iter().map(move |at| (lost, &self.steps[*at])));
+        let stranded = below.find(|(_, step)| step.state == StepState::Waiting);
+        let skip = |(lost, step): (&Step, &Step)| Event::StepSkipped {
+            step: step.spec.id.clone(),
+            because: lost.spec.id.clone(),
+        };
+        stranded.map(skip).into_iter().collect()
+    }
+
     /// Whether a planner can still be asked for another plan.
     pub(super) fn may_replan(&self) -> bool {
         let planner = self.planner.map(|at| &self.steps[at]);

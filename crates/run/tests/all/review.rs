@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{World, at, given, model_fails, plan, says, start};
+use crate::support::{World, at, cancel_step, given, model_fails, plan, says, start};
 use serde_json::{Value, json};
 use updraft_run::{RunMode, RunStart};
 
@@ -275,6 +275,17 @@ fn a_step_at_work_is_entered_again_also_where_the_new_result_is_there_first() {
     world.reply(&at("make/1/0/ask.0"), says("two"));
     world.reply(&at("slow/0/0/ask.0"), says("read one"));
     assert_eq!(world.open(), ["check/1/0/ask.0", "slow/1/0/ask.0"]);
+}
+
+#[test]
+fn a_step_that_starts_again_without_its_input_does_not_wait_for_ever() {
+    let mut world = World::of(two_readers("slow", "check:qa"));
+    world.reply(&at("make/0/0/ask.0"), says("one"));
+    world.reply(&at("check/0/0/ask.0"), says("{\"verdict\": \"retry\", \"feedback\": \"x\"}"));
+    world.feed(cancel_step("make"));
+    world.reply(&at("slow/0/0/ask.0"), says("{\"error\": \"it broke\"}"));
+    assert_eq!((world.status("make"), world.status("slow")), ("cancelled", "skipped"), "{}", world.transcript());
+    assert!(world.run.is_over(), "{}", world.transcript());
 }
 
 #[test]
