@@ -25,8 +25,8 @@ pub use review::{FileReview, ReviewedChange, ReviewedState};
 
 use crate::Error;
 use crate::call_audit::touched;
-use record::{UndoRecord, UndoRecords};
 pub(crate) use record::private;
+use record::{UndoRecord, UndoRecords};
 
 /// The largest content that is held in memory to be restored.
 pub(crate) const LARGEST: usize = 256 << 20;
