@@ -118,6 +118,11 @@ impl FullscreenView {
         }
     }
 
+    /// Whether there is news of the run that was not read yet.
+    pub(super) fn is_behind(&self, news: Option<&(RunId, u64)>) -> bool {
+        self.news.as_ref() != news
+    }
+
     /// Everything is drawn again with the next frame.
     pub(super) fn forget_drawn(&mut self) {
         self.shown.clear();

@@ -150,6 +150,9 @@ impl ConsoleThread {
                 is_there = event::poll(Duration::ZERO)?;
             }
             self.take_news()?;
+            // News of the run itself may come after the first frame, and alone.
+            let is_behind = self.full.as_ref().is_some_and(|full| full.is_behind(self.link.feed.run().as_ref()));
+            self.state.has_changed |= is_behind;
             self.state.set_typing(self.pressed.is_some_and(|pressed| pressed.elapsed() < PAUSE));
             let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME);
             if is_due && (self.state.has_changed || self.state.is_working) {
