@@ -169,6 +169,35 @@ test('a graph that was moved stays where it is while its steps change', async ()
   assert.deepEqual(await view(), placed);
 });
 
+test('changes wait for the rest of a graph that is moved, but not for long', async () => {
+  const moving = (is) => page.locator('.graph-layer').evaluate((layer, on) => layer.toggleAttribute('data-js-moving', on), is);
+  const isReported = () => page.locator('svg.graph a[data-step=report].state-completed').count();
+  world.model.hold('Revenue by region');
+  await start();
+  await page.locator('svg.graph a[data-step=by_region].state-running').waitFor();
+  await page.evaluate(() => {
+    const now = performance.now();
+    performance.now = () => now;
+  });
+  await moving(true);
+  world.model.release();
+  const other = await world.page();
+  await other.goto(page.url());
+  await other.locator('#run-head[data-status=done]').waitFor();
+  assert.equal(await isReported(), 0);
+  await moving(false);
+  await status('done');
+  assert.equal(await isReported(), 1);
+  await other.close();
+
+  world.model.hold('Revenue by region');
+  await start();
+  await page.locator('svg.graph a[data-step=by_region].state-running').waitFor();
+  await moving(true);
+  world.model.release();
+  await status('done');
+});
+
 test('things move only for those who have not asked for less motion', async () => {
   // Of the step that is held back: the others pass by.
   const sign = (on) => on.locator('svg.graph a[data-step=by_region].state-running .sign').first();

@@ -48,16 +48,16 @@ const cull = (svg, view) => {
 
 const draw = (svg, view) => {
   if (view.frame) return;
-  const { style } = layerOf(svg);
-  style.willChange = 'transform';
+  const layer = layerOf(svg);
+  layer.setAttribute('data-js-moving', '');
   clearTimeout(view.rest);
   // At rest the picture is painted anew, sharp at its scale.
-  view.rest = setTimeout(() => { style.willChange = 'auto'; }, 200);
+  view.rest = setTimeout(() => layer.removeAttribute('data-js-moving'), 200);
   view.frame = requestAnimationFrame(() => {
     view.frame = 0;
     cull(svg, view);
     const [x, y] = [-view.x * view.scale, -view.y * view.scale];
-    style.transform = `translate(${x}px, ${y}px) scale(${view.scale})`;
+    layer.style.transform = `translate(${x}px, ${y}px) scale(${view.scale})`;
   });
 };
 

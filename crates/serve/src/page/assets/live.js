@@ -14,6 +14,8 @@ const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
 // The shortest time between two changes of the page.
 const PACE = 50;
+// To show changes takes longer than a frame: while somebody moves a picture they wait for its rest, but no longer than this.
+const LONGEST_HOLD = 2_000;
 // A list that has grown longer is shown anew, with its newest entries only, unless it is being read.
 const LONGEST_LIST = 1_000;
 
@@ -87,8 +89,12 @@ let patches = [];
 let shown = 0;
 let showing = 0;
 const show = () => {
-  clearTimeout(showing);
   showing = 0;
+  const isMoving = document.querySelector('[data-js-moving]') !== null;
+  if (isMoving && performance.now() < shown + LONGEST_HOLD) {
+    showing = setTimeout(show, PACE);
+    return;
+  }
   const waiting = patches;
   patches = [];
   if (waiting.length === 0) return;
@@ -96,12 +102,15 @@ const show = () => {
     location.reload();
     return;
   }
+  // What a later patch replaces again need not be shown before.
+  const newest = new Map();
+  waiting.forEach(({ replace: replaced = {} }, at) => Object.keys(replaced).forEach((id) => newest.set(id, at)));
   changing(() => {
-    for (const { replace: replaced = {}, append: appended = {}, steps = {} } of waiting) {
-      for (const [id, html] of Object.entries(replaced)) replace(id, html);
+    waiting.forEach(({ replace: replaced = {}, append: appended = {} }, at) => {
+      for (const [id, html] of Object.entries(replaced)) if (newest.get(id) === at) replace(id, html);
       for (const [id, html] of Object.entries(appended)) append(id, html);
-      mark(steps);
-    }
+    });
+    mark(Object.assign({}, ...waiting.map(({ steps }) => steps)));
   });
   shown = performance.now();
   flush();
