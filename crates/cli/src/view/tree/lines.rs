@@ -204,7 +204,7 @@ fn figures(row: &StepRow) -> String {
     words.join(", ")
 }
 
-/// The lines below a step: its calls and words while it is at work, or why it failed.
+/// The lines below a step: its calls and words while it is at work, why it failed, or that no call of it succeeded.
 fn below(row: &StepRow, most: usize, screen: Screen) -> Vec<String> {
     let Screen { paint, columns, .. } = screen;
     let room = columns.saturating_sub(INDENT).max(10);
@@ -226,6 +226,10 @@ fn below(row: &StepRow, most: usize, screen: Screen) -> Vec<String> {
         _ if !row.halted.is_empty() => {
             let why = few(fit::wrap(&row.halted, room), 3, room);
             lines.extend(why.into_iter().take(most).map(|line| indented(paint.yellow(&line))));
+        }
+        "completed" if row.made > 0 && row.failed >= row.made => {
+            lines.extend(row.last_failure().map(|why| indented(paint.yellow(&cut(&why, room)))));
+            lines.truncate(most);
         }
         "running" | "waiting" if screen.is_live => {
             lines = at_work(row, most, room, paint).into_iter().map(indented).collect();

@@ -128,6 +128,16 @@ impl StepRow {
         }
     }
 
+    /// Why the last call failed, in words for a step of which none succeeded.
+    pub(super) fn last_failure(&self) -> Option<String> {
+        let why = self.calls.iter().rev().find_map(|call| match &call.end {
+            Some(CallEnd::Bad(why)) => Some(why),
+            _ => None,
+        })?;
+        let calls = if self.made == 1 { "its only call failed" } else { "every call failed, the last" };
+        Some(format!("{calls}: {why}"))
+    }
+
     /// The result was judged.
     pub(super) fn judged(&mut self, verdict: &Judgement) {
         match verdict {
