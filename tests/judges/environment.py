@@ -54,7 +54,8 @@ def environment(requirements):
 
     def fill(making):
         venv.create(making, with_pip=True, symlinks=True)
-        options = ["--quiet", "--disable-pip-version-check", "--retries", "1", "--requirement", str(requirements)]
+        # Python compiles what is used when it is used first; most of these packages is not.
+        options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--retries", "1", "--requirement", str(requirements)]
         subprocess.run([making / "bin" / "python", "-m", "pip", "install", *options], check=True)
 
     identity = [requirements.read_text(), sys.version, sys.base_prefix]
