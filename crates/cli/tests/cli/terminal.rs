@@ -120,10 +120,13 @@ fn the_tree_is_drawn_in_place_and_without_colours_where_none_are_wanted() {
 fn a_step_that_is_done_although_every_call_failed_says_so() {
     let world = World::new();
     let read = json!({"name": "read_file", "args": {"path": "nothing-here.txt"}});
-    let model = world.script("s.json", &json!({"rules": [
-        {"when": {"turn": 0}, "answer": {"calls": [read]}},
-        {"when": {"turn": 1}, "answer": {"text": "It says that all is well."}},
-    ]}));
+    let model = world.script(
+        "s.json",
+        &json!({"rules": [
+            {"when": {"turn": 0}, "answer": {"calls": [read]}},
+            {"when": {"turn": 1}, "answer": {"text": "It says that all is well."}},
+        ]}),
+    );
     let (shown, code) = Terminal::with(&world, &[], &["run", "--model", &model, "--agent", "coder", "read it"]).end();
     assert_eq!(code, 0, "{shown}");
     let mut emulator = vt100::Parser::new(24, 160, 100);
