@@ -207,6 +207,8 @@ impl AsyncWrite for PendingStream {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -234,15 +236,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_little_at_a_time_is_not() {
         let (mut stream, mut client) = connection().await;
-        let bytes = vec![0; MUCH];
-        let reading = async {
-            let mut piece = vec![0; 4 << 20];
-            for _ in 0..MUCH / piece.len() {
-                sleep(STALL / 2).await;
-                client.read_exact(&mut piece).await.unwrap();
+        // While a thread blocks, time stands still, also when all that is left to do is up to the system.
+        let (release, blocked) = std::sync::mpsc::channel::<()>();
+        let clock = tokio::task::spawn_blocking(move || blocked.recv());
+        let (bytes, mut taken) = (vec![0; 1 << 20], vec![0; MUCH]);
+        for _ in 0..4 {
+            let mut sent = stream.write(&bytes).await.unwrap();
+            let mut context = Context::from_waker(Waker::noop());
+            while let Poll::Ready(more) = Pin::new(&mut stream).poll_write(&mut context, &bytes) {
+                sent += more.unwrap();
             }
-        };
-        let (written, ()) = tokio::join!(stream.write_all(&bytes), reading);
-        written.unwrap();
+            tokio::time::advance(STALL / 2).await;
+            client.read_exact(&mut taken[..sent]).await.unwrap();
+        }
+        drop(release);
+        assert!(clock.await.unwrap().is_err());
     }
 }
