@@ -249,8 +249,12 @@ async fn follow(
     // Earlier events are applied without showing them.
     let known = journal.head(id)?.events;
     loop {
-        let is_left = || Ok::<_, CliError>(!journal.head(id)?.is_owned());
-        if run.events() >= known && (run.is_over() || (run.is_at_rest() && is_left()?)) {
+        // What the other process wrote before it ended may not have been read yet.
+        let is_left = |read: u64| {
+            let head = journal.head(id)?;
+            Ok::<_, CliError>(!head.is_owned() && read >= head.events)
+        };
+        if run.events() >= known && (run.is_over() || (run.is_at_rest() && is_left(run.events())?)) {
             face.finish_drawing();
             let rested = DriveResult { id: id.clone(), run, was_stopped: false };
             return Ok(Some(drive_run::conclude(&rested, journal, face, signals)));
@@ -274,7 +278,7 @@ async fn follow(
                     face.watch.record(id, first, &record, &run);
                 }
             }
-            Err(_) if is_left()? && !run.is_at_rest() => {
+            Err(_) if is_left(run.events())? && !run.is_at_rest() => {
                 face.finish_drawing();
                 return Ok(None);
             }
