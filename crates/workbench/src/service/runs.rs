@@ -1,6 +1,7 @@
 //! Drives the runs that clients of this process start, and resumes those of the previous process.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -44,8 +45,11 @@ enum ReopenReason {
 }
 
 /// The runs of this process. Cheap to clone.
+///
+/// They are behind a trait object for the compiler's sake: it would prove again and again, for the future of every request of
+/// `serve`, that all types in here may be sent between threads.
 #[derive(Clone)]
-pub struct LiveRuns(Arc<LiveRunsInner>);
+pub struct LiveRuns(Arc<dyn Deref<Target = LiveRunsInner> + Send + Sync>);
 
 struct LiveRunsInner {
     bench: Workbench,
@@ -99,7 +103,7 @@ impl LiveRuns {
             examination,
             placer: OnceLock::new(),
         };
-        Ok(Self(Arc::new(inner)))
+        Ok(Self(Arc::new(Box::new(inner))))
     }
 
     pub(super) fn bench(&self) -> &Workbench {
