@@ -18,6 +18,10 @@ import venv
 from pathlib import Path
 
 SECONDS_A_DAY = 24 * 60 * 60
+# Installs in a tenth of pip's processor time, which matters while everything is built beside it.
+UV = "uv==0.13.8"
+# What people set for pip, under the names that uv knows.
+SETTINGS = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_CERT": "SSL_CERT_FILE"}
 
 
 def cache():
@@ -49,18 +53,39 @@ def made_once(folder, fill):
     return folder
 
 
+def pip_install(folder, *wanted):
+    venv.create(folder, with_pip=True, symlinks=True)
+    # Python compiles what is used when it is used first; most of these packages is not.
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--retries", "1"]
+    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", *options, *wanted], check=True)
+
+
+def uv_install(folder, requirements):
+    """Whether uv could do it: the index may be one that only pip knows of."""
+    try:
+        uv = made_once(cache() / f"uv-{identity(UV)}", lambda making: pip_install(making, UV)) / "bin" / "uv"
+    except SystemExit:
+        return False
+    venv.create(folder, with_pip=False, symlinks=True)
+    settings = {theirs: os.environ[ours] for ours, theirs in SETTINGS.items() if os.environ.get(ours)}
+    environ = {"UV_CACHE_DIR": str(cache() / "uv-files"), "UV_SYSTEM_CERTS": "1", **settings, **os.environ}
+    command = [uv, "pip", "install", "--quiet", "--python", folder / "bin" / "python", "--requirement", requirements]
+    return subprocess.run(command, env=environ).returncode == 0
+
+
+def identity(text):
+    return hashlib.sha256("\n".join([text, sys.version, sys.base_prefix]).encode()).hexdigest()[:12]
+
+
 def environment(requirements):
     """The Python of the environment."""
 
     def fill(making):
-        venv.create(making, with_pip=True, symlinks=True)
-        # Python compiles what is used when it is used first; most of these packages is not.
-        options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--retries", "1", "--requirement", str(requirements)]
-        subprocess.run([making / "bin" / "python", "-m", "pip", "install", *options], check=True)
+        if not uv_install(making, requirements):
+            pip_install(making, "--requirement", str(requirements))
 
-    identity = [requirements.read_text(), sys.version, sys.base_prefix]
-    key = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:12]
-    return made_once(cache() / f"{requirements.resolve().parent.name}-{key}", fill) / "bin" / "python"
+    name = f"{requirements.resolve().parent.name}-{identity(requirements.read_text())}"
+    return made_once(cache() / name, fill) / "bin" / "python"
 
 
 if __name__ == "__main__":
