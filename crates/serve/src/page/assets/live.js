@@ -15,7 +15,7 @@ const LONGEST_WAIT = 10_000;
 // The shortest time between two changes of the page.
 const PACE = 50;
 // To show changes takes longer than a frame: while somebody moves a picture they wait for its rest, but no longer than this.
-const LONGEST_HOLD = 2_000;
+const LONGEST_HOLD = 5_000;
 // A list that has grown longer is shown anew, with its newest entries only, unless it is being read.
 const LONGEST_LIST = 1_000;
 
