@@ -132,7 +132,10 @@ fn a_step_that_is_done_although_every_call_failed_says_so() {
     let mut emulator = vt100::Parser::new(24, 160, 100);
     emulator.process(shown.as_bytes());
     let screen = emulator.screen().contents();
-    assert!(screen.contains("✓ coder") && screen.contains("its only call failed: "), "{screen}");
+    assert!(
+        screen.contains("✓ coder") && screen.contains("its only call failed: there is no `nothing-here.txt`"),
+        "{screen}"
+    );
 }
 
 /// Whether a colour or another look of letters is chosen.

@@ -135,7 +135,7 @@ impl StepRow {
             _ => None,
         })?;
         let calls = if self.made == 1 { "its only call failed" } else { "every call failed, the last" };
-        Some(format!("{calls}: {why}"))
+        Some(format!("{calls}: {}", why.trim_start_matches("failed: ")))
     }
 
     /// The result was judged.
