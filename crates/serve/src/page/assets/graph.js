@@ -52,7 +52,7 @@ const draw = (svg, view) => {
   layer.setAttribute('data-js-moving', '');
   clearTimeout(view.rest);
   // At rest the picture is painted anew, sharp at its scale.
-  view.rest = setTimeout(() => layer.removeAttribute('data-js-moving'), 200);
+  view.rest = setTimeout(() => layer.removeAttribute('data-js-moving'), 500);
   view.frame = requestAnimationFrame(() => {
     view.frame = 0;
     cull(svg, view);
