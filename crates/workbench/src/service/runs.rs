@@ -231,8 +231,10 @@ impl LiveRuns {
             match rested {
                 // Inputs that arrived while the run was coming to rest are handled at once.
                 Ok(rested) if !rested.was_stopped && !rested.run.is_over() => {
-                    if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty()) {
-                        let _ = runs.wake(&id, ReopenReason::ToGoOn).await;
+                    if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty())
+                        && let Err(error) = runs.wake(&id, ReopenReason::ToGoOn).await
+                    {
+                        warn!(run = %id, %error, "an input waits: the run could not be resumed");
                     }
                 }
                 Ok(_) => {}
