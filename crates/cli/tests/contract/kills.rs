@@ -14,7 +14,7 @@ use crate::model::{Asked, Turn, plan};
 use crate::stage::Stage;
 
 /// Kills in all, where the environment does not say otherwise.
-const KILLS: usize = 80;
+const KILLS: usize = 40;
 
 /// What the first plan does at the same time, and what the second does when a step of the first has failed.
 const FIRST: [&str; 8] = ["command", "write", "append", "pipe", "web", "both", "ask", "allow"];
