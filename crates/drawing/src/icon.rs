@@ -20,20 +20,20 @@ pub fn icon(state: &str) -> String {
     out
 }
 
-/// The sign as a path on a grid of 16 by 16, made of strokes.
+/// The sign as a path on a grid of 16 by 16, made of strokes. All of it is relative, so that it can begin anywhere.
 pub(crate) fn sign(state: &str) -> &'static str {
     match state {
-        "done" | "completed" => "M3 8.5 6.5 12 13 4.5",
-        "running" => "M5.5 3.5v9l7-4.5z",
-        "waiting" | "asking" | "needs you" => "M5.6 6a2.4 2.4 0 1 1 3.6 2.1c-.8.5-1.2.9-1.2 1.9M8 12.6v.2",
-        "failed" | "not_done" | "not done" => "M4 4l8 8M12 4l-8 8",
-        "skipped" => "M3 8h10M9.5 4.5 13 8l-3.5 3.5",
-        "cancelled" | "cancelling" => "M8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11M4.2 11.8l7.6-7.6",
-        "dropped" => "M3.5 8h9",
-        "paused" => "M5.5 4v8M10.5 4v8",
-        "halted" | "exhausted" | "unproved" | "done, unproved" | "damaged" => "M8 2.5 14 13H2zM8 6.5v3M8 11.2v.2",
-        "ready" | "new" => "M8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11",
-        _ => "M8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11M8 5v3.2l2 1.6",
+        "done" | "completed" => "m3 8.5 3.5 3.5 6.5-7.5",
+        "running" => "m5.5 3.5v9l7-4.5z",
+        "waiting" | "asking" | "needs you" => "m5.6 6a2.4 2.4 0 1 1 3.6 2.1c-.8.5-1.2.9-1.2 1.9m0 2.6v.2",
+        "failed" | "not_done" | "not done" => "m4 4 8 8m0-8-8 8",
+        "skipped" => "m3 8h10m-3.5-3.5 3.5 3.5-3.5 3.5",
+        "cancelled" | "cancelling" => "m8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11m-3.8 9.3 7.6-7.6",
+        "dropped" => "m3.5 8h9",
+        "paused" => "m5.5 4v8m5-8v8",
+        "halted" | "exhausted" | "unproved" | "done, unproved" | "damaged" => "m8 2.5 6 10.5h-12zm0 4v3m0 1.7v.2",
+        "ready" | "new" => "m8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11",
+        _ => "m8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11m0 2.5v3.2l2 1.6",
     }
 }
 

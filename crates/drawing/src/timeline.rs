@@ -162,8 +162,7 @@ fn step(out: &mut String, timeline: &Timeline, row: &TimelineRow, y: f64) {
     attribute(out, "data-step", &row.id);
     attribute(out, "aria-label", &name(row));
     let _ = write!(out, "><rect class=\"band\" x=\"0\" y=\"{y}\" width=\"{WIDTH}\" height=\"{ROW_HEIGHT}\"/>");
-    let _ =
-        write!(out, "<path class=\"sign\" transform=\"translate(10 {})\" d=\"{}\"/>", y + 8.0, icon::sign(&row.state));
+    let _ = write!(out, "<path class=\"sign\" d=\"M10 {}{}\"/>", y + 8.0, icon::sign(&row.state));
     text(out, "label", (36.0, y + 20.5), &cut(&row.label, LABEL_LETTERS));
     if row.critical {
         let _ = write!(out, "<path class=\"diamond\" d=\"M{} {}l5 5l-5 5l-5 -5z\"/>", LABELS - 14.0, y + 11.0);

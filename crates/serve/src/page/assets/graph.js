@@ -12,6 +12,9 @@ const READABLE = 0.5;
 // Below this share text is only specks.
 const SPECKS = 0.3;
 
+// A graph with more steps is drawn without transitions.
+const LARGE = 200;
+
 const views = new WeakMap();
 
 const layerOf = (svg) => svg.parentElement;
@@ -31,15 +34,23 @@ const boxesOf = (svg) => [...svg.querySelectorAll('.node')].map((node) => {
 });
 
 // For each scale the browser lays out all text of a picture anew, and that is most of what a step of a zoom costs. So only steps
-// in sight, or less than half a frame away from it, have text. The name of a step's link is its title, which stays.
+// in sight or near it have text: less far around it while it is zoomed. The name of a step's link is its title, which stays. To
+// change which have text paints the picture anew, so it is done only when the sight leaves what was near, or has become smaller.
 const cull = (svg, view) => {
-  view.boxes ??= boxesOf(svg);
   const { width, height } = sizeOf(svg);
-  const [beside, above] = [width / view.scale / 2, height / view.scale / 2];
-  const [left, top, right, bottom] = [view.x - beside, view.y - above, view.x + 3 * beside, view.y + 3 * above];
+  const [wide, high] = [width / view.scale, height / view.scale];
+  const [right, bottom] = [view.x + wide, view.y + high];
+  const { near } = view;
+  const isWithin = near && view.x >= near.left && view.y >= near.top && right <= near.right && bottom <= near.bottom;
+  if (isWithin && wide > near.wide * 0.7 && view.scale < SPECKS === near.isSpecks) return;
+  const around = near?.wide === wide ? 0.5 : 0.1;
+  view.boxes ??= boxesOf(svg);
+  const isSpecks = view.scale < SPECKS;
+  const [beside, above] = [wide * around, high * around];
+  view.near = { left: view.x - beside, top: view.y - above, right: right + beside, bottom: bottom + above, wide, isSpecks };
   for (const box of view.boxes) {
-    const isNear = box.right > left && box.left < right && box.bottom > top && box.top < bottom;
-    const isFar = view.scale < SPECKS || !isNear;
+    const isNear = box.right > view.near.left && box.left < view.near.right && box.bottom > view.near.top && box.top < view.near.bottom;
+    const isFar = isSpecks || !isNear;
     if (box.isFar === isFar) continue;
     box.isFar = isFar;
     box.node.toggleAttribute('data-js-far', isFar);
@@ -49,7 +60,7 @@ const cull = (svg, view) => {
 const draw = (svg, view) => {
   if (view.frame) return;
   const layer = layerOf(svg);
-  layer.setAttribute('data-js-moving', '');
+  if (!layer.hasAttribute('data-js-moving')) layer.setAttribute('data-js-moving', '');
   clearTimeout(view.rest);
   // At rest the picture is painted anew, sharp at its scale.
   view.rest = setTimeout(() => layer.removeAttribute('data-js-moving'), 500);
@@ -123,7 +134,7 @@ const watchPointers = (svg, view) => {
     if (travelled < 5) return;
     // A press without movement stays a click on the link below.
     if (!frame.hasPointerCapture(event.pointerId)) frame.setPointerCapture(event.pointerId);
-    frame.setAttribute('data-js-dragged', '');
+    if (!frame.hasAttribute('data-js-dragged')) frame.setAttribute('data-js-dragged', '');
     if (others.length === 0) {
       pan(svg, view, now.x - before.x, now.y - before.y);
       return;
@@ -211,7 +222,7 @@ const tools = (svg, view) => {
 };
 
 const begin = (svg) => {
-  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, size: '', boxes: null };
+  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, size: '', boxes: null, near: null };
   views.set(svg, view);
   const frame = frameOf(svg);
   layerOf(svg).setAttribute('data-js-view', '');
@@ -224,8 +235,6 @@ const begin = (svg) => {
     event.preventDefault();
     zoom(svg, view, Math.exp(-event.deltaY / 300), local(svg, event));
   }, { passive: false });
-  // The browser would scroll the frame to what has the focus; the view does that.
-  frame.addEventListener('scroll', ({ target }) => target.scrollTo(0, 0));
   svg.addEventListener('focusin', (event) => {
     const node = event.target.closest('.node');
     if (node) reveal(svg, view, node);
@@ -258,8 +267,10 @@ const look = () => {
   for (const svg of document.querySelectorAll('svg[data-graph]')) {
     if (!views.has(svg)) begin(svg);
     colourEdges(svg);
+    svg.toggleAttribute('data-js-large', svg.querySelectorAll('.node').length > LARGE);
     const view = views.get(svg);
     view.boxes = null;
+    view.near = null;
     const size = `${svg.dataset.width} ${svg.dataset.height}`;
     if (size === view.size) continue;
     view.size = size;
