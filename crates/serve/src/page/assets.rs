@@ -32,10 +32,11 @@ pub(super) const STYLES: &str = styles!(
     "travel" "steps" "graph" "timeline" "screens"
 );
 
-const FILES: [Asset; 12] = [
+const FILES: [Asset; 13] = [
     Asset { name: "page.css", kind: STYLE, text: STYLES },
     Asset { name: "page.js", kind: SCRIPT, text: include_str!("assets/page.js") },
     Asset { name: "morph.js", kind: SCRIPT, text: include_str!("assets/morph.js") },
+    Asset { name: "follow.js", kind: SCRIPT, text: include_str!("assets/follow.js") },
     Asset { name: "redraw.js", kind: SCRIPT, text: include_str!("assets/redraw.js") },
     Asset { name: "visit.js", kind: SCRIPT, text: include_str!("assets/visit.js") },
     Asset { name: "live.js", kind: SCRIPT, text: include_str!("assets/live.js") },

@@ -7,13 +7,16 @@
 // `id:` of an event is sent back as Last-Event-ID, so that nothing is missed. A hidden page closes its stream, because a
 // browser allows few connections to one server.
 
-import { changing, isAtEnd, morph, writing } from './morph.js';
+import { isAtEnd } from './follow.js';
+import { changing, morph } from './morph.js';
 import { visit } from './visit.js';
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
-// The shortest time between two changes of the page.
+// The shortest time between two changes of the page. One that takes long to show is followed by as much time without changes, so
+// that the page can be used while a large run works.
 const PACE = 50;
+const LONGEST_PACE = 250;
 // To show changes takes longer than a frame: while somebody moves a picture they wait for its rest, but no longer than this.
 const LONGEST_HOLD = 5_000;
 // A list that has grown longer is shown anew, with its newest entries only, unless it is being read.
@@ -88,6 +91,13 @@ const mark = (steps) => {
 let patches = [];
 let shown = 0;
 let showing = 0;
+let pace = PACE;
+// Called when a change was made: what it costs is known when its frame is drawn.
+const measurePace = (began) => {
+  requestAnimationFrame(() => setTimeout(() => {
+    pace = Math.min(Math.max(PACE, 2 * (performance.now() - began)), LONGEST_PACE);
+  }));
+};
 const show = () => {
   showing = 0;
   const isMoving = document.querySelector('[data-js-moving]') !== null;
@@ -105,6 +115,7 @@ const show = () => {
   // What a later patch replaces again need not be shown before.
   const newest = new Map();
   waiting.forEach(({ replace: replaced = {} }, at) => Object.keys(replaced).forEach((id) => newest.set(id, at)));
+  const began = performance.now();
   changing(() => {
     waiting.forEach(({ replace: replaced = {}, append: appended = {} }, at) => {
       for (const [id, html] of Object.entries(replaced)) if (newest.get(id) === at) replace(id, html);
@@ -112,12 +123,13 @@ const show = () => {
     });
     mark(Object.assign({}, ...waiting.map(({ steps }) => steps)));
   });
-  shown = performance.now();
+  shown = began;
+  measurePace(began);
   flush();
 };
 const patch = (data) => {
   patches.push(JSON.parse(data));
-  showing ||= setTimeout(show, Math.max(0, shown + PACE - performance.now()));
+  showing ||= setTimeout(show, Math.max(0, shown + pace - performance.now()));
 };
 
 // Text comes faster than frames: it is collected, and shown once a frame.
@@ -132,15 +144,13 @@ const flush = () => {
   const pieces = said;
   said = [];
   if (pieces.length === 0) return;
-  writing(() => {
-    for (const { address, kind, text } of pieces) {
-      const place = document.querySelector(`[data-address="${CSS.escape(address)}"]`);
-      if (!place) continue;
-      if (kind === 'whole') place.textContent = text;
-      else if (kind === 'text') place.append(text);
-      else if (kind === 'status') place.dataset.jsStatus = text;
-    }
-  });
+  for (const { address, kind, text } of pieces) {
+    const place = document.querySelector(`[data-address="${CSS.escape(address)}"]`);
+    if (!place) continue;
+    if (kind === 'whole') place.textContent = text;
+    else if (kind === 'text') place.append(text);
+    else if (kind === 'status') place.dataset.jsStatus = text;
+  }
 };
 
 const receive = ({ event, data, id }) => {

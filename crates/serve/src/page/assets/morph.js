@@ -87,22 +87,8 @@ export const morph = (from, to) => {
   return from;
 };
 
-// Elements that show what is newest stay at their end, unless the reader has scrolled up.
-const followers = () => [...document.querySelectorAll('.chat')];
-export const isAtEnd = (element) => element.scrollHeight - element.scrollTop - element.clientHeight < 48;
-
-// Runs a change of the page that adds text.
-export const writing = (change) => {
-  const followed = followers().filter(isAtEnd);
-  change();
-  for (const element of followed) element.scrollTop = element.scrollHeight;
-};
-
 // Runs a change of the page, then tells every module that something is new.
 export const changing = (change) => {
-  writing(change);
+  change();
   document.dispatchEvent(new CustomEvent('page:changed'));
 };
-
-// What is newest is shown first, unless the address names a place.
-if (!location.hash) for (const element of followers()) element.scrollTop = element.scrollHeight;
