@@ -99,6 +99,8 @@ test('the graph is moved with the arrow keys, zoomed with + and -, and shown who
   const focused = await page.evaluate(() => document.activeElement.dataset.step);
   assert.ok(focused && focused !== 'profile', `the focus is at ${focused}`);
   assert.ok(!(await hidden()).includes(focused), `${focused} has the focus and is not in view`);
+  const frame = await page.locator('#graph-frame').boundingBox();
+  assert.ok(frame.y >= 0 && frame.y + frame.height <= page.viewportSize().height, 'the graph was scrolled out of the window');
 });
 
 test('the graph is dragged, a press without movement follows the link, and Fit shows everything', async () => {

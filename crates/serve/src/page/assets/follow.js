@@ -5,32 +5,39 @@
 
 export const isAtEnd = (element) => element.scrollHeight - element.scrollTop - element.clientHeight < 48;
 
-const toEnd = (element) => {
-  element.scrollTop = element.scrollHeight;
-};
-
 const followed = new WeakSet();
 
 const follow = (element) => {
   followed.add(element);
-  // What is newest is shown first, unless the address names a place.
-  if (!location.hash) toEnd(element);
-  let follows = isAtEnd(element);
-  let top = element.scrollTop;
+  let follows = false;
+  let top = 0;
   let frame = 0;
+  const toEnd = () => {
+    element.scrollTop = element.scrollHeight;
+    top = element.scrollTop;
+  };
+  const toEndLater = () => {
+    if (!follows) return;
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      if (follows) toEnd();
+    });
+  };
+  // What is newest is shown first, unless the address names a place.
+  if (!location.hash) toEnd();
+  follows = isAtEnd(element);
   element.addEventListener('scroll', () => {
-    // More may have come since this was scrolled to its end, so only the way up ends it.
+    // Not to be at the end is no sign by itself, since more may have come: only to scroll up is.
     if (isAtEnd(element)) follows = true;
     else if (element.scrollTop < top) follows = false;
     top = element.scrollTop;
   }, { passive: true });
-  new MutationObserver(() => {
-    if (!follows) return;
-    frame ||= requestAnimationFrame(() => {
-      frame = 0;
-      if (follows) toEnd(element);
-    });
-  }).observe(element, { childList: true, characterData: true, subtree: true });
+  // Somebody who opens something at the end reads it.
+  element.addEventListener('toggle', () => {
+    follows = isAtEnd(element);
+  }, true);
+  new MutationObserver(toEndLater).observe(element, { childList: true, characterData: true, subtree: true });
+  new ResizeObserver(toEndLater).observe(element);
 };
 
 const look = () => {

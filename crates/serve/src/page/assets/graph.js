@@ -12,7 +12,7 @@ const READABLE = 0.5;
 // Below this share text is only specks.
 const SPECKS = 0.3;
 
-// A graph with more steps is drawn without transitions.
+// A graph with more steps is drawn without transitions and animations.
 const LARGE = 200;
 
 const views = new WeakMap();
@@ -34,8 +34,9 @@ const boxesOf = (svg) => [...svg.querySelectorAll('.node')].map((node) => {
 });
 
 // For each scale the browser lays out all text of a picture anew, and that is most of what a step of a zoom costs. So only steps
-// in sight or near it have text: less far around it while it is zoomed. The name of a step's link is its title, which stays. To
-// change which have text paints the picture anew, so it is done only when the sight leaves what was near, or has become smaller.
+// in sight, or near it, have text; while the picture is zoomed, near is less far. The name of a step's link is its title, which
+// stays. Changing which steps have text repaints the picture, so it is done only when the sight leaves the near area or has become
+// much smaller than that.
 const cull = (svg, view) => {
   const { width, height } = sizeOf(svg);
   const [wide, high] = [width / view.scale, height / view.scale];
@@ -200,6 +201,8 @@ const reveal = (svg, view, node) => {
   view.y = (y + bottom - seen.height) / 2;
   view.moved = true;
   draw(svg, view);
+  // The browser has scrolled the page to where the step was.
+  requestAnimationFrame(() => frameOf(svg).scrollIntoView({ block: 'nearest' }));
 };
 
 const tools = (svg, view) => {
@@ -267,14 +270,16 @@ const look = () => {
   for (const svg of document.querySelectorAll('svg[data-graph]')) {
     if (!views.has(svg)) begin(svg);
     colourEdges(svg);
-    svg.toggleAttribute('data-js-large', svg.querySelectorAll('.node').length > LARGE);
+    const isLarge = svg.querySelectorAll('.node').length > LARGE;
+    svg.toggleAttribute('data-js-large', isLarge);
     const view = views.get(svg);
     view.boxes = null;
     view.near = null;
     const size = `${svg.dataset.width} ${svg.dataset.height}`;
-    if (size === view.size) continue;
+    if (size !== view.size && !view.moved) fit(svg, view);
+    // Steps that a new plan has put elsewhere may be in sight now. A large one has another size then.
+    else if (size !== view.size || !isLarge) requestAnimationFrame(() => cull(svg, view));
     view.size = size;
-    if (!view.moved) fit(svg, view);
   }
 };
 

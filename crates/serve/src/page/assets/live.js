@@ -13,10 +13,11 @@ import { visit } from './visit.js';
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
-// The shortest time between two changes of the page. One that takes long to show is followed by as much time without changes, so
-// that the page can be used while a large run works.
+// The shortest time between two changes of the page.
 const PACE = 50;
-const LONGEST_PACE = 250;
+// A change that takes long to show is followed by as long a pause, so that the page can be used while a large run works; but no
+// longer than this.
+const LONGEST_PAUSE = 250;
 // To show changes takes longer than a frame: while somebody moves a picture they wait for its rest, but no longer than this.
 const LONGEST_HOLD = 5_000;
 // A list that has grown longer is shown anew, with its newest entries only, unless it is being read.
@@ -91,17 +92,18 @@ const mark = (steps) => {
 let patches = [];
 let shown = 0;
 let showing = 0;
-let pace = PACE;
-// Called when a change was made: what it costs is known when its frame is drawn.
-const measurePace = (began) => {
+let isPausing = false;
+// What a change costs is known when its frame is drawn.
+const pause = (began) => {
+  isPausing = true;
   requestAnimationFrame(() => setTimeout(() => {
-    pace = Math.min(Math.max(PACE, 2 * (performance.now() - began)), LONGEST_PACE);
+    setTimeout(() => { isPausing = false; }, Math.min(performance.now() - began, LONGEST_PAUSE));
   }));
 };
 const show = () => {
   showing = 0;
   const isMoving = document.querySelector('[data-js-moving]') !== null;
-  if (isMoving && performance.now() < shown + LONGEST_HOLD) {
+  if (isPausing || (isMoving && performance.now() < shown + LONGEST_HOLD)) {
     showing = setTimeout(show, PACE);
     return;
   }
@@ -124,12 +126,12 @@ const show = () => {
     mark(Object.assign({}, ...waiting.map(({ steps }) => steps)));
   });
   shown = began;
-  measurePace(began);
+  pause(began);
   flush();
 };
 const patch = (data) => {
   patches.push(JSON.parse(data));
-  showing ||= setTimeout(show, Math.max(0, shown + pace - performance.now()));
+  showing ||= setTimeout(show, Math.max(0, shown + PACE - performance.now()));
 };
 
 // Text comes faster than frames: it is collected, and shown once a frame.
@@ -257,6 +259,7 @@ document.addEventListener('page:visited', () => {
   current = source();
   close();
   patches = [];
+  said = [];
   lastId = '';
   hasEnded = false;
   wait = FIRST_WAIT;
