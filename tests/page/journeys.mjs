@@ -102,7 +102,7 @@ test('what is open, typed and looked at stays while the run goes on', async () =
 
 test('a conversation stays at its end while it grows, unless somebody has scrolled up', async () => {
   const page = await open();
-  await page.setViewportSize({ width: 1200, height: 800 });
+  await page.setViewportSize({ width: 1200, height: 1000 });
   // How far the conversation is from its end, after a frame in which it could follow.
   const left = () => page.locator('.chat').evaluate((chat) => new Promise((done) => {
     requestAnimationFrame(() => requestAnimationFrame(() => done(chat.scrollHeight - chat.scrollTop - chat.clientHeight)));
