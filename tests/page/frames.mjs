@@ -2,8 +2,8 @@
 //
 // The run works while the graph is looked at, so patches arrive all the time; then the same is done when it has ended.
 // Prints, for each thing people do, how many frames were drawn, the time between two of them, and the longest task that kept
-// the page from reacting. At the end all is taken from the page that is not in view, which shows what the machine can do. A trace has the
-// clock of the browser, not that of this program.
+// the page from reacting. At the end all is taken from the page that is not in view, which shows what the machine can do. A trace
+// has the clock of the browser, not that of this program.
 
 import { setTimeout } from 'node:timers/promises';
 
