@@ -112,8 +112,11 @@ try {
   await both('the whole graph in view');
   await page.reload();
   await page.waitForTimeout(2_000);
-  await page.locator('svg[data-graph]').evaluate((svg) => {
-    for (const one of svg.querySelectorAll('.edge, .node[data-js-far]')) one.remove();
+  await page.locator('#graph-frame').evaluate((frame) => {
+    const box = frame.getBoundingClientRect();
+    const isOut = ({ left, top, right, bottom }) => right < box.left || left > box.right || bottom < box.top || top > box.bottom;
+    for (const one of [...frame.querySelectorAll('.node')].filter((node) => isOut(node.getBoundingClientRect()))) one.remove();
+    for (const edge of frame.querySelectorAll('.edge')) edge.remove();
     document.querySelector('.steps').replaceChildren();
   });
   await both('with nothing but what is in view');

@@ -155,6 +155,29 @@ test('the graph is dragged, a press without movement follows the link, and Fit s
   assert.ok(Math.hypot(now.x - point.x, now.y - point.y) < 2, `${now.x}, ${now.y} was ${point.x}, ${point.y}`);
 });
 
+test('the words of steps stand over the picture, and follow what happens', async () => {
+  world.model.hold('Revenue by region');
+  await start();
+  const words = page.locator('.step-text.state-running', { hasText: 'Revenue by region' });
+  await words.waitFor();
+  assert.match(await words.locator('.meta').textContent(), /^running/);
+  // Each at its step, and none twice.
+  const [text, step] = [await words.boundingBox(), await node('by_region').locator('.frame').boundingBox()];
+  assert.ok(Math.abs(text.x - step.x) < 2 && text.y >= step.y - 2 && text.y + text.height <= step.y + step.height + 2);
+  assert.equal(await page.locator('.step-text').count(), await page.locator('svg.graph .node').count());
+  assert.equal(await page.locator('svg.graph text').first().isVisible(), false);
+  world.model.release();
+  await status('done');
+  await page.locator('.step-text.state-completed', { hasText: 'Revenue by region' }).waitFor();
+  assert.equal(await page.locator('.step-text.state-running').count(), 0);
+  // Steps far away have none, and get them when they come into sight.
+  const all = await page.locator('.step-text').count();
+  for (let times = 0; times < 4; times += 1) await drag(await corner(), 700, 0);
+  await page.waitForFunction((many) => document.querySelectorAll('.step-text').length < many, all);
+  await page.getByRole('button', { name: 'Fit: show the whole graph' }).click();
+  await page.waitForFunction((many) => document.querySelectorAll('.step-text').length === many, all);
+});
+
 test('a graph that was moved stays where it is while its steps change', async () => {
   world.model.hold('Revenue by region', 'Put the figures together');
   await start();

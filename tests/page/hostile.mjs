@@ -49,7 +49,7 @@ const strange = () => page.evaluate(() => {
     if (tag === 'LINK' && !isOwn(element.href)) say('link');
     if (tag === 'FORM' && !isOwn(element.getAttribute('action') ?? '')) say('form');
     for (const { name, value } of element.attributes) {
-      if (/^on|^srcdoc$|^xlink:/i.test(name) || (name === 'style' && !element.closest('svg') && !element.matches('#graph-frame > .graph-layer'))) say(name);
+      if (/^on|^srcdoc$|^xlink:/i.test(name) || (name === 'style' && !element.closest('svg') && !element.matches('#graph-frame > .graph-layer, [data-js] > .step-text'))) say(name);
       if (/^(href|src|action|formaction)$/i.test(name) && !/^(https?:|mailto:|[/#?])/i.test(value)) say(`${name}=${value}`);
     }
   }

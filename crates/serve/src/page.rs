@@ -45,6 +45,7 @@ mod layout;
 mod markdown;
 mod memory;
 mod new_run;
+mod packing;
 mod patch;
 mod patch_cache;
 mod people;
@@ -71,7 +72,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
@@ -132,5 +133,6 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/runs/{id}/rerun", post(actions::rerun))
         .fallback(failure::unknown)
         .layer(from_fn_with_state(Arc::clone(&state), access::check))
+        .layer(from_fn(packing::pack))
         .with_state(state)
 }

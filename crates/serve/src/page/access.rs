@@ -201,8 +201,10 @@ mod tests {
 
     #[test]
     fn a_code_admits_once_and_only_in_time() {
-        let (access, now) = (access(), time_format::now());
+        let access = access();
         let (first, second) = (code(&access), code(&access));
+        // After both: a code is good for a time that begins when it is made.
+        let now = time_format::now();
         assert!(access.admit(&first, now) && !access.admit(&first, now));
         let late = Timestamp(now.0 + ENTRY.as_millis() as i64 + 1);
         assert!(!access.admit(&second, late) && access.admit(&second, now));

@@ -1,16 +1,14 @@
 //! The page's own files, compiled in: styles, scripts, the icon. Their addresses change with their content.
 
-use std::io::Write as _;
 use std::sync::LazyLock;
 
 use axum::extract::{Path, RawQuery};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-use super::words;
+use super::{packing, words};
 
 /// A file of the page.
 struct Asset {
@@ -32,13 +30,14 @@ pub(super) const STYLES: &str = styles!(
     "travel" "steps" "graph" "timeline" "screens"
 );
 
-const FILES: [Asset; 13] = [
+const FILES: [Asset; 14] = [
     Asset { name: "page.css", kind: STYLE, text: STYLES },
     Asset { name: "page.js", kind: SCRIPT, text: include_str!("assets/page.js") },
     Asset { name: "morph.js", kind: SCRIPT, text: include_str!("assets/morph.js") },
     Asset { name: "follow.js", kind: SCRIPT, text: include_str!("assets/follow.js") },
     Asset { name: "redraw.js", kind: SCRIPT, text: include_str!("assets/redraw.js") },
     Asset { name: "visit.js", kind: SCRIPT, text: include_str!("assets/visit.js") },
+    Asset { name: "labels.js", kind: SCRIPT, text: include_str!("assets/labels.js") },
     Asset { name: "live.js", kind: SCRIPT, text: include_str!("assets/live.js") },
     Asset { name: "graph.js", kind: SCRIPT, text: include_str!("assets/graph.js") },
     Asset { name: "keys.js", kind: SCRIPT, text: include_str!("assets/keys.js") },
@@ -57,16 +56,10 @@ struct PackedAsset {
 static PACKED: LazyLock<Vec<PackedAsset>> = LazyLock::new(|| {
     let pack = |asset: &Asset| PackedAsset {
         hash: words::hex(&Sha256::digest(asset.text)[..8]),
-        gzip: gzip(asset.text.as_bytes()).unwrap_or_default(),
+        gzip: packing::gzip(asset.text.as_bytes(), Compression::best()).unwrap_or_default(),
     };
     FILES.iter().map(pack).collect()
 });
-
-fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    packer.write_all(text)?;
-    packer.finish()
-}
 
 fn find(name: &str) -> Option<(&'static Asset, &'static PackedAsset)> {
     let at = FILES.iter().position(|asset| asset.name == name)?;
@@ -76,6 +69,12 @@ fn find(name: &str) -> Option<(&'static Asset, &'static PackedAsset)> {
 /// The address of a file, with the hash of its content.
 pub(super) fn address(name: &str) -> String {
     find(name).map_or_else(|| format!("/assets/{name}"), |(_, packed)| format!("/assets/{name}?v={}", packed.hash))
+}
+
+/// The addresses of the scripts that others import. Named in a page's head, they are fetched at once and not one after the other.
+pub(super) fn imported() -> impl Iterator<Item = String> {
+    let scripts = FILES.iter().filter(|asset| asset.kind == SCRIPT && asset.name != "page.js");
+    scripts.map(|asset| format!("/assets/{}", asset.name))
 }
 
 /// Answers with a file. At an address with its hash, it may be kept for ever.
@@ -93,8 +92,7 @@ pub(super) async fn show(Path(name): Path<String>, RawQuery(query): RawQuery, he
         return (StatusCode::NOT_MODIFIED, head).into_response();
     }
     let kind = [(header::CONTENT_TYPE, asset.kind)];
-    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
-    if !packed.gzip.is_empty() && accepted.split([',', ' ', ';']).any(|word| word == "gzip") {
+    if !packed.gzip.is_empty() && packing::is_accepted(&headers) {
         return (head, kind, [(header::CONTENT_ENCODING, "gzip")], packed.gzip.as_slice()).into_response();
     }
     (head, kind, asset.text).into_response()

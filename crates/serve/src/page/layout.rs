@@ -68,6 +68,7 @@ fn whole(title: &str, kind: &str, head: &Markup, navigation: &Markup, body: &Mar
                 link rel="icon" href=(assets::address("icon.svg")) type="image/svg+xml";
                 link rel="stylesheet" href=(assets::address("page.css"));
                 script type="module" src=(assets::address("page.js")) {}
+                @for script in assets::imported() { link rel="modulepreload" href=(script); }
                 (head)
             }
             body {

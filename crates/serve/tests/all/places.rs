@@ -133,15 +133,20 @@ async fn uploads_obey_the_rules_about_writing_files() {
 }
 
 #[tokio::test]
-async fn files_of_the_page_are_packed_for_those_who_can_unpack() {
+async fn pages_and_their_files_are_packed_for_those_who_can_unpack() {
     let world = World::new(&json!([{ "text": "done" }])).await;
-    let plain = world.get("/assets/page.css").await;
-    assert_eq!((plain.status, plain.header("content-encoding")), (200, None));
-    assert!(plain.body.contains("color-scheme"), "{}", plain.body);
     let headers = format!("Cookie: {}\r\nAccept-Encoding: br, gzip;q=0.5\r\n", world.cookie);
-    let packed = world.send("GET", "/assets/page.css", &headers, "").await;
-    assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")));
-    assert_eq!(packed.header("vary"), Some("accept-encoding"));
-    assert!(packed.body.len() < plain.body.len() / 2);
+    for (path, has) in [("/assets/page.css", "color-scheme"), ("/new", "What do you want done?")] {
+        let plain = world.get(path).await;
+        assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{path}");
+        assert!(plain.body.contains(has), "{}", plain.body);
+        let packed = world.send("GET", path, &headers, "").await;
+        assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")), "{path}");
+        assert_eq!(packed.header("vary"), Some("accept-encoding"), "{path}");
+        let sent: usize = packed.header("content-length").unwrap().parse().unwrap();
+        assert!(sent < plain.body.len() * 2 / 3, "{path}: {sent} of {}", plain.body.len());
+        let refusing = format!("Cookie: {}\r\nAccept-Encoding: gzip;q=0, br\r\n", world.cookie);
+        assert_eq!(world.send("GET", path, &refusing, "").await.header("content-encoding"), None, "{path}");
+    }
     world.close().await;
 }

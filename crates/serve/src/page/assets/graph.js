@@ -6,6 +6,8 @@
 // Drag to pan, Ctrl and the wheel or two fingers to zoom; with the keyboard + − 0 and the arrow keys. The view stays when
 // the graph changes; as long as nobody has moved it, it shows the whole graph.
 
+import { Labels } from './labels.js';
+
 const CLOSEST = 2;
 // Below this share of its size text cannot be read: a large graph opens at its selected or running step instead.
 const READABLE = 0.5;
@@ -33,29 +35,24 @@ const boxesOf = (svg) => [...svg.querySelectorAll('.node')].map((node) => {
   return { node, left, top, right: left + width.baseVal.value, bottom: top + height.baseVal.value };
 });
 
-// For each scale the browser lays out all text of a picture anew, and that is most of what a step of a zoom costs. So only steps
-// in sight, or near it, have text; while the picture is zoomed, near is less far. The name of a step's link is its title, which
-// stays. Changing which steps have text repaints the picture, so it is done only when the sight leaves the near area or has become
-// much smaller than that.
-const cull = (svg, view) => {
+// Only steps in sight, or near it, have text. Which ones is looked at again when the sight leaves the near area or has become much
+// smaller than that.
+const label = (svg, view) => {
+  // Another view may have come since this was asked for.
+  if (!svg.isConnected) return;
   const { width, height } = sizeOf(svg);
   const [wide, high] = [width / view.scale, height / view.scale];
   const [right, bottom] = [view.x + wide, view.y + high];
   const { near } = view;
   const isWithin = near && view.x >= near.left && view.y >= near.top && right <= near.right && bottom <= near.bottom;
-  if (isWithin && wide > near.wide * 0.7 && view.scale < SPECKS === near.isSpecks) return;
-  const around = near?.wide === wide ? 0.5 : 0.1;
-  view.boxes ??= boxesOf(svg);
   const isSpecks = view.scale < SPECKS;
-  const [beside, above] = [wide * around, high * around];
+  if (isWithin && wide > near.wide * 0.5 && isSpecks === near.isSpecks) return;
+  const [beside, above] = [wide * 0.4, high * 0.4];
   view.near = { left: view.x - beside, top: view.y - above, right: right + beside, bottom: bottom + above, wide, isSpecks };
-  for (const box of view.boxes) {
-    const isNear = box.right > view.near.left && box.left < view.near.right && box.bottom > view.near.top && box.top < view.near.bottom;
-    const isFar = isSpecks || !isNear;
-    if (box.isFar === isFar) continue;
-    box.isFar = isFar;
-    box.node.toggleAttribute('data-js-far', isFar);
-  }
+  view.boxes ??= boxesOf(svg);
+  const isNear = (box) =>
+    box.right > view.near.left && box.left < view.near.right && box.bottom > view.near.top && box.top < view.near.bottom;
+  view.labels.show(isSpecks ? [] : view.boxes.filter(isNear));
 };
 
 const draw = (svg, view) => {
@@ -67,7 +64,7 @@ const draw = (svg, view) => {
   view.rest = setTimeout(() => layer.removeAttribute('data-js-moving'), 500);
   view.frame = requestAnimationFrame(() => {
     view.frame = 0;
-    cull(svg, view);
+    label(svg, view);
     const [x, y] = [-view.x * view.scale, -view.y * view.scale];
     layer.style.transform = `translate(${x}px, ${y}px) scale(${view.scale})`;
   });
@@ -101,6 +98,10 @@ const zoom = (svg, view, factor, at) => {
   view.y += point.y / view.scale - point.y / scale;
   view.scale = scale;
   view.moved = true;
+  const frame = frameOf(svg);
+  if (!frame.hasAttribute('data-js-zooming')) frame.setAttribute('data-js-zooming', '');
+  clearTimeout(view.zoomed);
+  view.zoomed = setTimeout(() => frame.removeAttribute('data-js-zooming'), 150);
   draw(svg, view);
 };
 
@@ -225,7 +226,9 @@ const tools = (svg, view) => {
 };
 
 const begin = (svg) => {
-  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, size: '', boxes: null, near: null };
+  const view = {
+    x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, zoomed: 0, size: '', boxes: null, near: null, labels: new Labels(svg),
+  };
   views.set(svg, view);
   const frame = frameOf(svg);
   layerOf(svg).setAttribute('data-js-view', '');
@@ -238,6 +241,8 @@ const begin = (svg) => {
     event.preventDefault();
     zoom(svg, view, Math.exp(-event.deltaY / 300), local(svg, event));
   }, { passive: false });
+  // Whoever moves the pointer has zoomed enough, and may press a step next.
+  frame.addEventListener('pointermove', () => frame.removeAttribute('data-js-zooming'), { passive: true });
   svg.addEventListener('focusin', (event) => {
     const node = event.target.closest('.node');
     if (node) reveal(svg, view, node);
@@ -270,15 +275,14 @@ const look = () => {
   for (const svg of document.querySelectorAll('svg[data-graph]')) {
     if (!views.has(svg)) begin(svg);
     colourEdges(svg);
-    const isLarge = svg.querySelectorAll('.node').length > LARGE;
-    svg.toggleAttribute('data-js-large', isLarge);
+    svg.toggleAttribute('data-js-large', svg.querySelectorAll('.node').length > LARGE);
     const view = views.get(svg);
+    const size = `${svg.dataset.width} ${svg.dataset.height}`;
+    // Steps that a new plan has put elsewhere may be in sight now.
     view.boxes = null;
     view.near = null;
-    const size = `${svg.dataset.width} ${svg.dataset.height}`;
     if (size !== view.size && !view.moved) fit(svg, view);
-    // Steps that a new plan has put elsewhere may be in sight now. A large one has another size then.
-    else if (size !== view.size || !isLarge) requestAnimationFrame(() => cull(svg, view));
+    else requestAnimationFrame(() => label(svg, view));
     view.size = size;
   }
 };

@@ -18,8 +18,10 @@ const PACE = 50;
 // A change that takes long to show is followed by as long a pause, so that the page can be used while a large run works; but no
 // longer than this.
 const LONGEST_PAUSE = 250;
-// To show changes takes longer than a frame: while somebody moves a picture they wait for its rest, but no longer than this.
+// To show changes takes longer than a frame: while somebody moves a picture they wait for its rest, but no longer than this. Then
+// they are shown a few at a time, for so long each.
 const LONGEST_HOLD = 5_000;
+const LONGEST_SLICE = 10;
 // A list that has grown longer is shown anew, with its newest entries only, unless it is being read.
 const LONGEST_LIST = 1_000;
 
@@ -69,9 +71,16 @@ const append = (id, html) => {
     if (now) morph(now, document.adoptNode(next));
     else list.append(document.adoptNode(next));
   }
-  if (list.childElementCount > LONGEST_LIST && isAtEnd(list) && !list.querySelector('details[open]')) {
-    visit(location.href, { replace: true });
-  }
+  grown.add(list);
+};
+
+// To ask where a list stands lays out the page, so it is asked once, when all that was added is drawn.
+const grown = new Set();
+const shorten = () => {
+  const isTooLong = (list) => list.childElementCount > LONGEST_LIST && isAtEnd(list) && !list.querySelector('details[open]');
+  const areTooLong = [...grown].some(isTooLong);
+  grown.clear();
+  if (areTooLong) visit(location.href, { replace: true });
 };
 
 const STATES = /\bstate-\S+/;
@@ -94,9 +103,10 @@ let shown = 0;
 let showing = 0;
 let isPausing = false;
 // What a change costs is known when its frame is drawn.
-const pause = (began) => {
+const pause = (began, isMoving) => {
   isPausing = true;
   requestAnimationFrame(() => setTimeout(() => {
+    if (!isMoving) shorten();
     setTimeout(() => { isPausing = false; }, Math.min(performance.now() - began, LONGEST_PAUSE));
   }));
 };
@@ -107,26 +117,34 @@ const show = () => {
     showing = setTimeout(show, PACE);
     return;
   }
-  const waiting = patches;
-  patches = [];
-  if (waiting.length === 0) return;
-  if (waiting.some(({ reload }) => reload)) {
+  if (patches.length === 0) return;
+  if (patches.some(({ reload }) => reload)) {
+    patches = [];
     location.reload();
     return;
   }
   // What a later patch replaces again need not be shown before.
   const newest = new Map();
-  waiting.forEach(({ replace: replaced = {} }, at) => Object.keys(replaced).forEach((id) => newest.set(id, at)));
+  for (const each of patches) for (const id of Object.keys(each.replace ?? {})) newest.set(id, each);
   const began = performance.now();
+  // If more comes than a few at a time can show, all of it is shown.
+  const isSliced = isMoving && began < shown + 2 * LONGEST_HOLD;
   changing(() => {
-    waiting.forEach(({ replace: replaced = {}, append: appended = {} }, at) => {
-      for (const [id, html] of Object.entries(replaced)) if (newest.get(id) === at) replace(id, html);
-      for (const [id, html] of Object.entries(appended)) append(id, html);
-    });
-    mark(Object.assign({}, ...waiting.map(({ steps }) => steps)));
+    const steps = {};
+    do {
+      const next = patches.shift();
+      for (const [id, html] of Object.entries(next.replace ?? {})) if (newest.get(id) === next) replace(id, html);
+      for (const [id, html] of Object.entries(next.append ?? {})) append(id, html);
+      Object.assign(steps, next.steps);
+    } while (patches.length > 0 && !(isSliced && performance.now() > began + LONGEST_SLICE));
+    mark(steps);
   });
+  pause(began, isMoving);
+  if (patches.length > 0) {
+    showing = setTimeout(show, PACE);
+    return;
+  }
   shown = began;
-  pause(began);
   flush();
 };
 const patch = (data) => {
