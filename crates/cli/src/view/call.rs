@@ -104,7 +104,11 @@ impl CallEnd {
                     _ if timed_out => Self::Bad("stopped at its time limit".to_owned()),
                     Some(0) => Self::Good,
                     Some(code) => Self::Bad(format!("exit code {code}")),
-                    None if output.is_error => Self::Bad(failed(&output.text)),
+                    // The text of Python's output begins with the time that it took.
+                    None if output.is_error => {
+                        let error = value.and_then(|value| value["error"].as_str());
+                        Self::Bad(failed(error.unwrap_or(&output.text)))
+                    }
                     None => Self::Good,
                 }
             }
@@ -160,6 +164,8 @@ mod tests {
         assert_eq!(CallEnd::of(&output(Some(json!({ "exit_code": 0 })), false)), CallEnd::Good);
         assert_eq!(CallEnd::of(&output(Some(json!({ "exit_code": 101 })), true)), CallEnd::Bad("exit code 101".into()));
         assert_eq!(CallEnd::of(&output(None, true)), CallEnd::Bad("failed: no".into()));
+        let python = json!({ "error": "KeyError: 'price'\n  line 5: sum(price)", "seconds": 0.1 });
+        assert_eq!(CallEnd::of(&output(Some(python), true)), CallEnd::Bad("failed: KeyError: 'price' …".into()));
         let why = Failure::new(FailureKind::Security, "outside the workspace");
         assert_eq!(CallEnd::rejected(&why), CallEnd::Bad("refused: outside the workspace".into()));
     }
