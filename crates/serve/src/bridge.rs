@@ -13,7 +13,7 @@
 //!
 //! When a client or a run of this process has changed a file, every connected client gets the notification `fs/changed`
 //! with `path`. The token comes in the header `Authorization: Bearer TOKEN` or as the first message, never in the
-//! address. [`host`] is the server side; [`BridgeClient`] and [`tools`] are the client side and work with any host of
+//! address. [`BridgeHost`] is the server side; [`BridgeClient`] and [`tools`] are the client side and work with any host of
 //! such a socket.
 
 mod bridge_client;
@@ -24,5 +24,5 @@ mod tools;
 mod wire;
 
 pub use bridge_client::BridgeClient;
-pub use bridge_server::host;
+pub use bridge_server::BridgeHost;
 pub use tools::tools;

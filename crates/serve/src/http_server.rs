@@ -50,49 +50,52 @@ pub struct HttpHost {
     pub stop: CancellationToken,
 }
 
-/// Serves `/mcp`, and the page, until it is stopped.
-pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
-    crate::priority::yield_to_runs();
-    let HttpHost { listener, token, hosts, origins, tls, page, users, webhooks, stop } = host;
-    let names: Vec<String> = hosts.iter().cloned().chain(tls.iter().flat_map(TlsIdentity::names)).collect();
-    let service = server::http(handler, &names, &origins, stop.clone());
-    let guard = from_fn_with_state(token.clone(), only_with_token);
-    let told = page.clone();
-    let router = match page {
-        Some(service_of_page) => {
-            let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
-            let programs = BearerAccess::new(token.clone(), users.clone()).named(&names, &origins, tls.as_ref());
-            let api = api::router(service_of_page.clone(), programs.clone(), webhooks.clone(), stop.clone());
-            let a2a = a2a::router(service_of_page.clone(), programs.clone(), tls.is_some(), stop.clone());
-            let origin = address.origin();
-            let service_of_openai = service_of_page.clone();
-            let metrics = metrics::router(service_of_page.clone(), programs.clone());
-            let (key, stop_of_openai) = (token.key("questions in a chat"), stop.clone());
-            let openai =
-                OpenAiState { service: service_of_openai, access: programs, origin, key, stop: stop_of_openai };
-            let access = PageAccess::new(token, address, users);
-            let page = page::router(service_of_page, access, stop.clone());
-            let router = Router::new().route_service("/mcp", service).layer(guard);
-            router.merge(api).merge(a2a).merge(openai::router(openai)).merge(metrics).merge(page)
+// A method, not a function: see CONTRIBUTING.md on public async functions.
+impl HttpHost {
+    /// Serves `/mcp`, and the page, until it is stopped.
+    pub async fn serve(self, handler: &McpHandler) -> std::io::Result<()> {
+        crate::priority::yield_to_runs();
+        let HttpHost { listener, token, hosts, origins, tls, page, users, webhooks, stop } = self;
+        let names: Vec<String> = hosts.iter().cloned().chain(tls.iter().flat_map(TlsIdentity::names)).collect();
+        let service = server::http(handler, &names, &origins, stop.clone());
+        let guard = from_fn_with_state(token.clone(), only_with_token);
+        let told = page.clone();
+        let router = match page {
+            Some(service_of_page) => {
+                let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
+                let programs = BearerAccess::new(token.clone(), users.clone()).named(&names, &origins, tls.as_ref());
+                let api = api::router(service_of_page.clone(), programs.clone(), webhooks.clone(), stop.clone());
+                let a2a = a2a::router(service_of_page.clone(), programs.clone(), tls.is_some(), stop.clone());
+                let origin = address.origin();
+                let service_of_openai = service_of_page.clone();
+                let metrics = metrics::router(service_of_page.clone(), programs.clone());
+                let (key, stop_of_openai) = (token.key("questions in a chat"), stop.clone());
+                let openai =
+                    OpenAiState { service: service_of_openai, access: programs, origin, key, stop: stop_of_openai };
+                let access = PageAccess::new(token, address, users);
+                let page = page::router(service_of_page, access, stop.clone());
+                let router = Router::new().route_service("/mcp", service).layer(guard);
+                router.merge(api).merge(a2a).merge(openai::router(openai)).merge(metrics).merge(page)
+            }
+            None => Router::new().route_service("/mcp", service).layer(guard),
+        };
+        let router = router.layer(from_fn(close_unread));
+        let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
+        let serving = axum::serve(WaitingListener::of(listener, tls), visitors)
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
+        let telling = async {
+            if let Some(service) = &told {
+                webhooks.deliver(service, &stop).await;
+            }
+            // The server goes on, whether or not there is somebody to tell.
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            ended = serving => ended,
+            () = telling => Ok(()),
+            // A stream that a client keeps open does not delay the stop.
+            () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
         }
-        None => Router::new().route_service("/mcp", service).layer(guard),
-    };
-    let router = router.layer(from_fn(close_unread));
-    let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
-    let serving = axum::serve(WaitingListener::of(listener, tls), visitors)
-        .with_graceful_shutdown(stop.clone().cancelled_owned());
-    let telling = async {
-        if let Some(service) = &told {
-            webhooks.deliver(service, &stop).await;
-        }
-        // The server goes on, whether or not there is somebody to tell.
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        ended = serving => ended,
-        () = telling => Ok(()),
-        // A stream that a client keeps open does not delay the stop.
-        () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
     }
 }
 

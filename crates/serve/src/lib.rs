@@ -47,7 +47,7 @@ mod wait_words;
 mod waiting_room;
 mod webhooks;
 
-pub use http_server::{HttpHost, serve};
+pub use http_server::HttpHost;
 pub use mcp_backend::UpdraftBackend;
 pub use page::{PageAccess, PageAddress, run_as_html};
 pub use tls::TlsIdentity;

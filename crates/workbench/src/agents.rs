@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use futures_util::future::BoxFuture;
 use updraft_engine::{Agents, FolderTrust, Prompts};
 use updraft_tools::Dispatcher;
 
@@ -28,11 +29,17 @@ pub fn load(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings
 
 /// The agents as a run would have them, without asking any server: a name that may belong to a server's tool is
 /// accepted.
-pub async fn usable(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Result<Agents, Fault> {
-    let (mut agents, _) = load(folders, workspace, settings)?;
-    let dispatcher = tools::dispatcher(folders, workspace, settings).await?;
-    leave_out_mistaken(folders, settings, workspace, &mut agents, &dispatcher);
-    Ok(agents)
+pub fn usable<'a>(
+    folders: &'a AppFolders,
+    workspace: &'a Path,
+    settings: &'a WorkspaceSettings,
+) -> BoxFuture<'a, Result<Agents, Fault>> {
+    Box::pin(async move {
+        let (mut agents, _) = load(folders, workspace, settings)?;
+        let dispatcher = tools::dispatcher(folders, workspace, settings).await?;
+        leave_out_mistaken(folders, settings, workspace, &mut agents, &dispatcher);
+        Ok(agents)
+    })
 }
 
 /// Leaves out the agents whose files name tools or servers that do not exist.

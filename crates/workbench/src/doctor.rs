@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use updraft_journal::Journal;
 use updraft_knowledge::MemoryStore;
@@ -74,21 +75,23 @@ fn failed(what: &'static str, fault: impl Into<Fault>) -> DoctorCheck {
 }
 
 /// Checks everything that runs in a folder need. A journal that is already open is used as it is.
-pub async fn examine(
-    folders: &AppFolders,
-    workspace: Result<&Path, &Fault>,
-    journal: Option<&Journal>,
-) -> Vec<DoctorCheck> {
-    let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
-    checks.push(journal_state(folders, journal).await);
-    checks.extend(memory(folders));
-    checks.push(room(folders));
-    checks.extend(system());
-    match workspace {
-        Ok(workspace) => checks.extend(in_workspace(folders, workspace).await),
-        Err(fault) => checks.extend([failed("workspace", fault.clone()), confinement(folders, None).await]),
-    }
-    checks
+pub fn examine<'a>(
+    folders: &'a AppFolders,
+    workspace: Result<&'a Path, &'a Fault>,
+    journal: Option<&'a Journal>,
+) -> BoxFuture<'a, Vec<DoctorCheck>> {
+    Box::pin(async move {
+        let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
+        checks.push(journal_state(folders, journal).await);
+        checks.extend(memory(folders));
+        checks.push(room(folders));
+        checks.extend(system());
+        match workspace {
+            Ok(workspace) => checks.extend(in_workspace(folders, workspace).await),
+            Err(fault) => checks.extend([failed("workspace", fault.clone()), confinement(folders, None).await]),
+        }
+        checks
+    })
 }
 
 /// Asks for a lease on a run that does not exist, to see that the writer of the journal answers.

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use updraft_sandbox::{Sandbox, SandboxLevel, SandboxSupport};
@@ -41,21 +42,23 @@ pub fn slot(folders: &AppFolders) -> Arc<OnceCell<SandboxSupport>> {
 }
 
 /// What sandbox this machine supports; tries it only if that is not known yet.
-pub async fn probe(folders: &AppFolders) -> Result<SandboxSupport, Fault> {
-    slot(folders).get_or_try_init(|| anew(folders)).await.cloned()
+pub fn probe(folders: &AppFolders) -> BoxFuture<'_, Result<SandboxSupport, Fault>> {
+    Box::pin(async move { slot(folders).get_or_try_init(|| anew(folders)).await.cloned() })
 }
 
 /// Tries the sandbox again, even if the result is known.
-pub async fn anew(folders: &AppFolders) -> Result<SandboxSupport, Fault> {
-    let probe = Sandbox::probe(LAUNCHER).await.map_err(|error| Fault::failed(error.to_string()))?;
-    if probe.level == SandboxLevel::Full {
-        let kept = SavedProbe { here: here(), probe: probe.clone() };
-        // If it cannot be saved, the next process tries again.
-        let _ = folders::replace_private(&file(folders), &serde_json::to_vec(&kept).unwrap_or_default());
-    } else {
-        let _ = std::fs::remove_file(file(folders));
-    }
-    Ok(probe)
+pub fn anew(folders: &AppFolders) -> BoxFuture<'_, Result<SandboxSupport, Fault>> {
+    Box::pin(async move {
+        let probe = Sandbox::probe(LAUNCHER).await.map_err(|error| Fault::failed(error.to_string()))?;
+        if probe.level == SandboxLevel::Full {
+            let kept = SavedProbe { here: here(), probe: probe.clone() };
+            // If it cannot be saved, the next process tries again.
+            let _ = folders::replace_private(&file(folders), &serde_json::to_vec(&kept).unwrap_or_default());
+        } else {
+            let _ = std::fs::remove_file(file(folders));
+        }
+        Ok(probe)
+    })
 }
 
 fn file(folders: &AppFolders) -> PathBuf {

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use updraft_journal::hash_of;
 use updraft_mcp::config::{
     ConfigFault as Wrong, ConfigFormat, ServerConfig, ServerFile as Theirs, TransportConfig, WrittenServer, fetching,
@@ -124,79 +125,94 @@ impl ConfiguredServers {
 }
 
 /// What servers are given in this workspace.
-pub async fn host(
-    folders: &AppFolders,
-    settings: &WorkspaceSettings,
-    workspace: &Path,
+pub fn host<'a>(
+    folders: &'a AppFolders,
+    settings: &'a WorkspaceSettings,
+    workspace: &'a Path,
     needs_sandbox: bool,
-) -> Result<McpHost, Fault> {
-    let state = folders.state.join("mcp");
-    let mut host = McpHost::new(workspace, state.join("logs"));
-    let confinement = confinement::confinement(folders, settings);
-    if needs_sandbox {
-        host.sandbox = confinement.sandbox().await.map_err(|failure| failure.message);
-    }
-    host.policy = confinement.policy_for(workspace);
-    host.environment = folders::all();
-    // Outside of runs no caller can pass questions on, so servers' questions are declined there.
-    host.inquires = true;
-    host.vouched = trusted_descriptions::seals(folders);
-    host.memory = Some(state.join("known"));
-    host.keys = Some(Arc::new(SecretFiles::new(folders)));
-    // A server cannot read in one workspace what it stored in another.
-    let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
-    if settings.effective.run_settings().approvals == ApprovalMode::ReadOnly {
-        host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
-    }
-    host.private = Some(state.join("private").join(&of_workspace[..16]));
-    host.fetched = Some(state.join(FETCHED));
-    host.is_apart = !settings.trust_state.is_trusted();
-    host.log = CallLog::to(|line| tracing::info!(target: "updraft::mcp", "{}", untrusted::harmless(line)));
-    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| folders::set(name));
-    let except = folders::set("NO_PROXY").or_else(|| folders::set("no_proxy"));
-    host.proxy = proxy.map(|address| ProxySettings { address, except });
-    Ok(host)
+) -> BoxFuture<'a, Result<McpHost, Fault>> {
+    Box::pin(async move {
+        let state = folders.state.join("mcp");
+        let mut host = McpHost::new(workspace, state.join("logs"));
+        let confinement = confinement::confinement(folders, settings);
+        if needs_sandbox {
+            host.sandbox = confinement.sandbox().await.map_err(|failure| failure.message);
+        }
+        host.policy = confinement.policy_for(workspace);
+        host.environment = folders::all();
+        // Outside of runs no caller can pass questions on, so servers' questions are declined there.
+        host.inquires = true;
+        host.vouched = trusted_descriptions::seals(folders);
+        host.memory = Some(state.join("known"));
+        host.keys = Some(Arc::new(SecretFiles::new(folders)));
+        // A server cannot read in one workspace what it stored in another.
+        let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
+        if settings.effective.run_settings().approvals == ApprovalMode::ReadOnly {
+            host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
+        }
+        host.private = Some(state.join("private").join(&of_workspace[..16]));
+        host.fetched = Some(state.join(FETCHED));
+        host.is_apart = !settings.trust_state.is_trusted();
+        host.log = CallLog::to(|line| tracing::info!(target: "updraft::mcp", "{}", untrusted::harmless(line)));
+        let proxy =
+            ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| folders::set(name));
+        let except = folders::set("NO_PROXY").or_else(|| folders::set("no_proxy"));
+        host.proxy = proxy.map(|address| ProxySettings { address, except });
+        Ok(host)
+    })
 }
 
-/// A dispatcher with our own tools and those of the wanted servers; also returns the servers, to be closed at the end.
-pub async fn dispatcher(
-    folders: &AppFolders,
-    settings: &WorkspaceSettings,
-    workspace: &Path,
-    wanted: WantedTools<'_>,
-    tell: &Tell,
-) -> Result<(Dispatcher, Servers, Vec<String>), Fault> {
-    let mut configured = configured(folders, settings, workspace);
-    let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
-    let (mut registry, listing) = tools::registry(folders, workspace, settings, CacheUse::Kept).await?;
-    let prefix = configured.prefix().to_owned();
-    configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
-    let servers = configured.servers(folders, settings, workspace).await?;
-    remarks.append(&mut configured.apart);
-    remarks.extend(dropins::remarks(&listing));
-    let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
-    let own = registry.clone();
-    let offered = slow_start::aloud(&servers, tell, servers.offered(FIRST_MEETING, &taken)).await;
-    remarks.extend(add(&mut registry, &servers, offered));
-    for server in servers.iter().filter(|server| server.manifest().is_none()) {
-        let (name, why) = (&server.config().name, server.why_absent());
-        remarks.push(format!(
-            "MCP server `{name}` has no tools for this run: {why}\n  hint: `updraft mcp check {name}` waits for it"
-        ));
-    }
-    let dispatcher = Dispatcher::new(registry, settings.effective.tools.limits())
-        .with_witness(confinement::witness(folders, settings));
-    if servers.iter().next().is_some() {
-        let shared = dispatcher.clone();
-        servers.follow(taken, move |servers, tools| {
-            let mut registry = own.clone();
-            for remark in add(&mut registry, servers, tools) {
-                tracing::debug!(remark, "a tool of a server");
-            }
-            shared.replace(registry);
-        });
-    }
-    Ok((dispatcher, servers, remarks))
+/// Our own tools and those of servers.
+pub struct ServerTools {
+    /// Calls them.
+    pub dispatcher: Dispatcher,
+    /// The servers, to be closed at the end.
+    pub servers: Servers,
+    /// Messages about what was left out.
+    pub remarks: Vec<String>,
+}
+
+/// Our own tools and those of the wanted servers.
+pub fn dispatcher<'a>(
+    folders: &'a AppFolders,
+    settings: &'a WorkspaceSettings,
+    workspace: &'a Path,
+    wanted: WantedTools<'a>,
+    tell: &'a Tell,
+) -> BoxFuture<'a, Result<ServerTools, Fault>> {
+    Box::pin(async move {
+        let mut configured = configured(folders, settings, workspace);
+        let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
+        let (mut registry, listing) = tools::registry(folders, workspace, settings, CacheUse::Kept).await?;
+        let prefix = configured.prefix().to_owned();
+        configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
+        let servers = configured.servers(folders, settings, workspace).await?;
+        remarks.append(&mut configured.apart);
+        remarks.extend(dropins::remarks(&listing));
+        let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
+        let own = registry.clone();
+        let offered = slow_start::aloud(&servers, tell, servers.offered(FIRST_MEETING, &taken)).await;
+        remarks.extend(add(&mut registry, &servers, offered));
+        for server in servers.iter().filter(|server| server.manifest().is_none()) {
+            let (name, why) = (&server.config().name, server.why_absent());
+            remarks.push(format!(
+                "MCP server `{name}` has no tools for this run: {why}\n  hint: `updraft mcp check {name}` waits for it"
+            ));
+        }
+        let dispatcher = Dispatcher::new(registry, settings.effective.tools.limits())
+            .with_witness(confinement::witness(folders, settings));
+        if servers.iter().next().is_some() {
+            let shared = dispatcher.clone();
+            servers.follow(taken, move |servers, tools| {
+                let mut registry = own.clone();
+                for remark in add(&mut registry, servers, tools) {
+                    tracing::debug!(remark, "a tool of a server");
+                }
+                shared.replace(registry);
+            });
+        }
+        Ok(ServerTools { dispatcher, servers, remarks })
+    })
 }
 
 /// Adds servers' tools to ours; returns messages about those that were left out.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
 use updraft_run::{EffectClass, Rule, RunId};
@@ -15,24 +16,26 @@ use crate::settings::WorkspaceSettings;
 use crate::{confinement, dropins, guardrails, hooks, knowledge, memory, remote_agents, search_access, skills};
 
 /// The tools of a workspace: built-in and drop-in.
-pub async fn dispatcher(
-    folders: &AppFolders,
-    workspace: &Path,
-    settings: &WorkspaceSettings,
-) -> Result<Dispatcher, Fault> {
-    Ok(with_listing(folders, workspace, settings, CacheUse::Kept).await?.0)
+pub fn dispatcher<'a>(
+    folders: &'a AppFolders,
+    workspace: &'a Path,
+    settings: &'a WorkspaceSettings,
+) -> BoxFuture<'a, Result<Dispatcher, Fault>> {
+    Box::pin(async move { Ok(with_listing(folders, workspace, settings, CacheUse::Kept).await?.0) })
 }
 
 /// The tools of a workspace, and the state of its drop-in files.
-pub async fn with_listing(
-    folders: &AppFolders,
-    workspace: &Path,
-    settings: &WorkspaceSettings,
+pub fn with_listing<'a>(
+    folders: &'a AppFolders,
+    workspace: &'a Path,
+    settings: &'a WorkspaceSettings,
     look: CacheUse,
-) -> Result<(Dispatcher, DropInListing), Fault> {
-    let (registry, listing) = registry(folders, workspace, settings, look).await?;
-    let witness = confinement::witness(folders, settings);
-    Ok((Dispatcher::new(registry, settings.effective.tools.limits()).with_witness(witness), listing))
+) -> BoxFuture<'a, Result<(Dispatcher, DropInListing), Fault>> {
+    Box::pin(async move {
+        let (registry, listing) = registry(folders, workspace, settings, look).await?;
+        let witness = confinement::witness(folders, settings);
+        Ok((Dispatcher::new(registry, settings.effective.tools.limits()).with_witness(witness), listing))
+    })
 }
 
 /// The registry of these tools, so that more can be added.

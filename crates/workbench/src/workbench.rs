@@ -238,7 +238,7 @@ impl Workbench {
     async fn make_equipment(&self, wanted: WantedTools<'_>) -> Result<RunEquipment, Fault> {
         let (folders, settings, folder) = (&self.folders, &self.settings, &self.folder);
         self.journal()?;
-        let (dispatcher, servers, remarks) =
+        let servers::ServerTools { dispatcher, servers, remarks } =
             servers::dispatcher(folders, settings, folder, wanted, &self.callbacks.tell).await?;
         for remark in remarks {
             self.tell(Notice::Tools(remark));

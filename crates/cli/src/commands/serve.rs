@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use updraft_serve::bridge::BridgeHost;
 use updraft_serve::{HttpHost, PageAddress, TlsIdentity, Webhooks};
 
 use super::{open, service, users};
@@ -81,13 +82,14 @@ pub(super) async fn over_http(
         match door {
             Some(door) => {
                 let (token, service) = (opened.token.clone(), opened.service.clone());
-                updraft_serve::bridge::host(door, token, service, opened.bridge_read(), stop.clone()).await;
+                let (read, stop) = (opened.bridge_read(), stop.clone());
+                BridgeHost { listener: door, token, service, read, stop }.serve().await;
             }
             None => std::future::pending().await,
         }
     };
     let served = {
-        let serving = updraft_serve::serve(host, &opened.handler);
+        let serving = host.serve(&opened.handler);
         tokio::pin!(serving);
         tokio::select! {
             served = &mut serving => served,

@@ -23,7 +23,7 @@ pub(crate) fn run(folders: &AppFolders, args: ToolsArgs) -> CliResult {
         None => runtime::block_on(async {
             let workspace = folders::workspace(args.place.workspace.as_deref())?;
             let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
-            let (dispatcher, servers, remarks) =
+            let servers::ServerTools { dispatcher, servers, remarks } =
                 servers::dispatcher(folders, &settings, &workspace, servers::WantedTools::All, &out::tell()).await?;
             for remark in remarks {
                 out::note(&out::harmless(&remark));
@@ -122,7 +122,7 @@ async fn make(folders: &AppFolders, args: args::ToolCallArgs) -> CliResult {
     // Servers are started only if none of our tools has this name, and only those that may have it.
     let wanted = [args.name.clone()];
     let wanted = servers::WantedTools::Of(&wanted);
-    let (dispatcher, servers, mut remarks) =
+    let servers::ServerTools { dispatcher, servers, mut remarks } =
         servers::dispatcher(folders, &settings, &workspace, wanted, &out::tell()).await?;
     // Problems of other files are shown only if they may be the reason that the tool is missing.
     remarks.retain(|remark| !dropins::remarks(&listing).contains(remark));

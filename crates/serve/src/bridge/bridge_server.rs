@@ -29,47 +29,57 @@ const MOST_WAITING: usize = 128;
 /// How long stopping waits for a client.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Serves the bridge until it is stopped. The listener should accept connections of this machine only. `read` is the
-/// maximum size of the content that `fs/read` returns, in bytes.
-pub async fn host(
-    listener: TcpListener,
-    token: ServeToken,
-    service: UpdraftService,
-    read: u64,
-    stop: CancellationToken,
-) {
-    let last = Arc::new(Mutex::new(None));
-    let (tasks, waiting_room, inside) =
-        (TaskTracker::new(), WaitingRoom::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.cancelled() => break,
-        };
-        let Ok((stream, from)) = accepted else {
-            // For instance, too many open files: that is temporary.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        if !from.ip().is_loopback() {
-            continue;
-        }
-        let (connection, inside) = (waiting_room.enter(), Arc::clone(&inside));
-        let client = BridgeSession {
-            token: token.clone(),
-            service: service.clone(),
-            read,
-            last: Arc::clone(&last),
-            stop: stop.clone(),
-        };
-        tasks.spawn(async move {
-            if let Err(error) = client.serve(stream, connection, &inside).await {
-                debug!(%error, "a client of the bridge is gone");
+/// The settings of the bridge.
+pub struct BridgeHost {
+    /// The listening socket. It should accept connections of this machine only.
+    pub listener: TcpListener,
+    /// The token that clients must show.
+    pub token: ServeToken,
+    /// The service whose runs it shows.
+    pub service: UpdraftService,
+    /// Maximum size of the content that `fs/read` returns, in bytes.
+    pub read: u64,
+    /// Cancelled when the process is to stop.
+    pub stop: CancellationToken,
+}
+
+impl BridgeHost {
+    /// Serves the bridge until it is stopped.
+    pub async fn serve(self) {
+        let BridgeHost { listener, token, service, read, stop } = self;
+        let last = Arc::new(Mutex::new(None));
+        let (tasks, waiting_room, inside) =
+            (TaskTracker::new(), WaitingRoom::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = stop.cancelled() => break,
+            };
+            let Ok((stream, from)) = accepted else {
+                // For instance, too many open files: that is temporary.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            if !from.ip().is_loopback() {
+                continue;
             }
-        });
+            let (connection, inside) = (waiting_room.enter(), Arc::clone(&inside));
+            let client = BridgeSession {
+                token: token.clone(),
+                service: service.clone(),
+                read,
+                last: Arc::clone(&last),
+                stop: stop.clone(),
+            };
+            tasks.spawn(async move {
+                if let Err(error) = client.serve(stream, connection, &inside).await {
+                    debug!(%error, "a client of the bridge is gone");
+                }
+            });
+        }
+        tasks.close();
+        tasks.wait().await;
     }
-    tasks.close();
-    tasks.wait().await;
 }
 
 struct BridgeSession {

@@ -13,9 +13,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
 use updraft_run::{ApprovalMode, Level};
-use updraft_serve::{
-    HttpHost, PageAccess, ServeToken, TlsIdentity, UpdraftBackend, UserFile, UserRole, Webhooks, serve,
-};
+use updraft_serve::{HttpHost, PageAccess, ServeToken, TlsIdentity, UpdraftBackend, UserFile, UserRole, Webhooks};
 use updraft_workbench::settings::TrustedWorkspaces;
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
@@ -164,7 +162,7 @@ impl World {
             webhooks: Webhooks::of(&service).unwrap(),
             stop: stop.clone(),
         };
-        let serving = tokio::task::spawn(async move { serve(host, &handler).await.unwrap() });
+        let serving = tokio::task::spawn(async move { host.serve(&handler).await.unwrap() });
         let (cookie, tls) = (String::new(), connector);
         let mut world = Self { folder, address, token, service, users, cookie, tls, stop, serving };
         world.cookie = world.send("GET", &PageAccess::entry(&world.token).unwrap(), "", "").await.cookie();
