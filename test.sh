@@ -6,6 +6,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 PYTHON_VERSION="3, 11" # the oldest that all of tests/judges/requirements.txt take
+# Many tests start Python. What it has compiled is kept: to compile the clients of OpenAI and Anthropic again takes three seconds. And
+# it is started directly: a shim that first looks for the right version (pyenv) takes longer than most scripts do.
+unset PYTHONDONTWRITEBYTECODE
+if python=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))' 2>/dev/null) &&
+    [[ -x $python/python3 && :$PATH: != *":$python:"* ]]; then
+    PATH=$python:$PATH
+fi
 STARTED=$SECONDS
 PART=""
 FETCHING="" # the process that fetches what tests need, while everything is built
@@ -101,23 +108,28 @@ prepare_npm() {
     fi
 }
 
-# A browser for Playwright's MCP server. As root on Debian it is installed; elsewhere it is said what to install.
+# A browser, and the one without a window that Debian has of it: our pages are tested in that, which takes half the processor time. As
+# root on Debian they are installed; elsewhere it is said what to install.
 prepare_chromium() {
-    export UPDRAFT_TEST_CHROMIUM=""
-    local found
-    if ! found=$(command -v chromium || command -v chromium-browser) && ((EUID == 0)) && command -v apt-get >/dev/null; then
+    export UPDRAFT_TEST_CHROMIUM="" UPDRAFT_TEST_HEADLESS=""
+    if ! find_chromium >/dev/null && ((EUID == 0)) && command -v apt-get >/dev/null; then
         printf 'installing Chromium\n'
-        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
-            >/dev/null 2>&1 || true
-        found=$(command -v chromium || true)
+        { apt-get update -qq && apt_install chromium; } >/dev/null 2>&1 || true
     fi
-    if [[ -n $found ]]; then
-        UPDRAFT_TEST_CHROMIUM=$found
+    if ! command -v chromium-headless-shell >/dev/null && ((EUID == 0)) && apt-cache show chromium-headless-shell >/dev/null 2>&1; then
+        apt_install chromium-headless-shell >/dev/null 2>&1 || true
+    fi
+    if UPDRAFT_TEST_CHROMIUM=$(find_chromium); then
+        UPDRAFT_TEST_HEADLESS=$(command -v chromium-headless-shell || printf '%s' "$UPDRAFT_TEST_CHROMIUM")
         printf 'Chromium ready\n'
     else
+        UPDRAFT_TEST_CHROMIUM=""
         skip "tests with a browser: no chromium; install it, e.g. apt install chromium"
     fi
 }
+
+apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1"; }
+find_chromium() { command -v chromium || command -v chromium-browser; }
 
 # What judges metrics and traces: packages of PyPI, and Prometheus. As root on Debian that is installed, but not started.
 prepare_observers() {
@@ -147,7 +159,7 @@ check_observers() {
         with=(--prometheus "$UPDRAFT_TEST_PROMETHEUS")
     fi
     if [[ -n $UPDRAFT_TEST_CHROMIUM ]] && packages=$(packages_of_page); then
-        with+=(--chromium "$UPDRAFT_TEST_CHROMIUM" --packages "$packages")
+        with+=(--chromium "$UPDRAFT_TEST_HEADLESS" --packages "$packages")
     fi
     "$UPDRAFT_TEST_OBSERVE_PYTHON" tests/observe/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "${with[@]}"
 }
@@ -171,7 +183,8 @@ check_mcp() {
     local suite=(python3 tests/mcp/conformance.py "$UPDRAFT_TEST_NPM") examples=${CARGO_TARGET_DIR:-target}/debug/examples
     "${suite[@]}" --client true --expect 0 --only tools_call
     "${suite[@]}" --client "$examples/conformance_client"
-    "${suite[@]}" --url http://127.0.0.1:9/mcp --expect 0 --only tools-call
+    "${suite[@]}" --url http://127.0.0.1:9/mcp --expect 0 --only tools-call-simple
+    "${suite[@]}" --url http://127.0.0.1:9/mcp --expect 0 --only tools-call-error
     "${suite[@]}" --server "$examples/conformance"
 }
 
@@ -311,7 +324,7 @@ check_page() {
         skip "the web page in a browser: could not install tests/page/package.json"
         return
     fi
-    python3 tests/page/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
+    python3 tests/page/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_HEADLESS"
 }
 
 packages_of_vscode() { python3 tests/vscode/prepare.py; }
@@ -322,7 +335,7 @@ check_vscode() {
         skip "the extension in VS Code: could not install tests/vscode/package.json, an MCP client or what editors/vscode is built with"
         return
     fi
-    python3 tests/vscode/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
+    python3 tests/vscode/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_HEADLESS"
 }
 
 # The documentation as a site, judged by the same.
@@ -333,7 +346,7 @@ check_site() {
         return
     fi
     "$built/debug/xtask" site --out "$built/site"
-    "$packages/node_modules/node/bin/node" tests/page/site.mjs "$packages" "$UPDRAFT_TEST_CHROMIUM" "$built/site"
+    "$packages/node_modules/node/bin/node" tests/page/site.mjs "$packages" "$UPDRAFT_TEST_HEADLESS" "$built/site"
 }
 
 # Every package is made, installed in a folder of its own, used and removed. What the machine lacks is skipped by name.
@@ -346,13 +359,14 @@ check_packages() {
     python3 tests/packages/run.py "$built/updraft" "$built/xtask" --light
 }
 
-# One build for everything. Clippy compiles our own crates: it is the compiler with more lints, and to check them first and compile
-# them afterwards takes half as long again. Programs and examples are built with the tests, because a build of one package alone
-# would choose other features of its dependencies and build those again.
+# One build for everything. Clippy compiles our own crates (tests/lint): to check them first and compile them afterwards takes half as
+# long again. Programs and examples are built with the tests, because a build of one package alone would choose other features of its
+# dependencies and build those again.
 build_and_lint() {
-    RUSTC_WORKSPACE_WRAPPER=$(command -v clippy-driver || printf '%s/bin/clippy-driver' "$(rustc --print sysroot)")
-    export RUSTC_WORKSPACE_WRAPPER
-    export CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__" # as `cargo clippy -- -D warnings` says it to the driver
+    UPDRAFT_CLIPPY=$(command -v clippy-driver || printf '%s/bin/clippy-driver' "$(rustc --print sysroot)")
+    RUSTC_WORKSPACE_WRAPPER=$PWD/tests/lint
+    CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__" # as `cargo clippy -- -D warnings` says it to the driver
+    export UPDRAFT_CLIPPY RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS
     cargo build --quiet --workspace --all-targets
 }
 

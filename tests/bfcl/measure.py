@@ -20,7 +20,6 @@ import types
 import urllib.request
 from pathlib import Path
 
-sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 KINDS = {"simple": "simple_python", "multiple": "multiple"}
 AGENT = """---

@@ -8,9 +8,7 @@ judge.py --self-test   good bodies pass, broken ones do not, and the official cl
 import json
 import sys
 
-sys.dont_write_bytecode = True  # nothing of ours is left in the tree
-
-from rules import fault_in  # noqa: E402
+from rules import fault_in
 
 
 def verdict(line):

@@ -45,12 +45,12 @@ class Scenario:
         self.revision, self.name, self.reason = revision, name, reason
         self.code, self.checks, self.log = None, [], ""
 
-    def run(self, suite, about):
+    def run(self, suite, about, environ):
         with tempfile.TemporaryDirectory() as folder:
             args = [*about, "--scenario", self.name, "--spec-version", self.revision, "--force"]
             args += ["--timeout", str(SECONDS * 1000), "-o", folder]
             try:
-                done = subprocess.run([*suite, *args], capture_output=True, text=True, timeout=4 * SECONDS)
+                done = subprocess.run([*suite, *args], env=environ, capture_output=True, text=True, timeout=4 * SECONDS)
                 self.code, self.log = done.returncode, done.stdout + done.stderr
             except subprocess.TimeoutExpired:
                 self.code, self.log = "no end", "it did not end in time"
@@ -112,14 +112,16 @@ def main():
         process = subprocess.Popen([wanted.server], stdout=subprocess.PIPE, text=True)
         url = process.stdout.readline().strip()
     about = ["client", "--command", wanted.client] if wanted.client else ["server", "--url", url]
+    # The suite starts a few hundred times: what Node has compiled of it is kept.
+    environ = os.environ | {"NODE_COMPILE_CACHE": str(wanted.packages / "compiled")}
     # Scenarios of a server share it, so they go one after the other.
     jobs = wanted.jobs if wanted.client else 1
     try:
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(lambda one: one.run(suite, about), [one for one in planned if one.name not in ALONE]))
+            list(pool.map(lambda one: one.run(suite, about, environ), [one for one in planned if one.name not in ALONE]))
         for one in planned:
             if one.name in ALONE:
-                one.run(suite, about)
+                one.run(suite, about, environ)
     finally:
         if process:
             process.terminate()

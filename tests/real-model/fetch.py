@@ -12,7 +12,6 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # nothing of ours is left in the tree
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "judges"))
 
 from environment import cache  # noqa: E402

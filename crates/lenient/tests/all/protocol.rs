@@ -300,7 +300,7 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(800))]
 
     #[test]
     fn nothing_a_model_writes_makes_it_panic(text in any::<String>()) {

@@ -69,7 +69,7 @@ fn schema() -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn valid_json_comes_back_equal(value in values()) {
