@@ -336,6 +336,35 @@ test('the timeline says what a step waited for, and what follows it costs', asyn
   await check(page);
 });
 
+test('a click is not lost when the page has to be loaded anew', async () => {
+  const page = await open();
+  const run = await page.locator('.run-card .goal').first().getAttribute('href');
+  const gate = () => {
+    let release;
+    const gate = new Promise((done) => { release = done; });
+    return Object.assign(gate, { release });
+  };
+  const [stream, view] = [gate(), gate()];
+  const patch = `event: patch\ndata: ${JSON.stringify({ position: 1, reload: true })}\n\n`;
+  await page.route(/view=graph/, async (route) => {
+    await stream;
+    await route.fulfill({ contentType: 'text/event-stream', body: patch });
+  }, { times: 1 });
+  await page.route(/view=timeline/, async (route) => {
+    await view;
+    await route.fallback();
+  }, { times: 1 });
+  await page.goto(world.address + run);
+  const asked = page.waitForRequest(/view=timeline/);
+  await page.getByRole('link', { name: 'Timeline' }).click();
+  await asked;
+  stream.release();
+  await page.getByText('Reconnecting…').waitFor();
+  view.release();
+  await page.waitForURL(/view=timeline/);
+  await page.locator('.track').first().waitFor();
+});
+
 test('steps are reached with j and k, and the keys are explained', async () => {
   const page = await open();
   await start(page, 'replan');

@@ -160,7 +160,9 @@ export class ScriptedModel {
   }
 
   async start() {
-    this.server = http.createServer((request, response) => this.#serve(request, response));
+    // Node would close a connection that rests for six seconds, just when a client that was told to wait so long uses it again.
+    const options = { keepAliveTimeout: 60_000 };
+    this.server = http.createServer(options, (request, response) => this.#serve(request, response));
     await new Promise((done) => this.server.listen(0, '127.0.0.1', done));
     this.url = `http://127.0.0.1:${this.server.address().port}/v1`;
     return this;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, SHA256};
 use updraft_run::{ContentHash, Failure, FailureKind, FileChange};
 
 use crate::text::{self, Encoding};
@@ -187,14 +187,15 @@ pub(super) fn split(path: &WorkspacePath) -> Result<(WorkspacePath, &str), Failu
 pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(ContentHash, Option<Vec<u8>>)> {
     let mut bytes = Vec::new();
     (&mut file).take(most as u64 + 1).read_to_end(&mut bytes)?;
-    let mut digest = Sha256::new_with_prefix(&bytes);
     if bytes.len() <= most {
-        return Ok((ContentHash(digest.finalize().into()), Some(bytes)));
+        return Ok((super::hash(&bytes), Some(bytes)));
     }
+    let mut digest = Context::new(&SHA256);
+    digest.update(&bytes);
     let mut chunk = vec![0; 256 << 10];
     loop {
         match file.read(&mut chunk)? {
-            0 => return Ok((ContentHash(digest.finalize().into()), None)),
+            0 => return Ok((super::hash_from(&digest.finish()), None)),
             count => digest.update(&chunk[..count]),
         }
     }

@@ -49,7 +49,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 use updraft_run::{ContentHash, Failure, FailureKind};
 
 #[cfg(unix)]
@@ -191,7 +191,15 @@ impl fmt::Debug for Workspace {
 
 /// The hash of a content.
 pub fn hash(bytes: &[u8]) -> ContentHash {
-    ContentHash(Sha256::digest(bytes).into())
+    hash_from(&digest(&SHA256, bytes))
+}
+
+/// SHA-256 as a hash of content. `ring` takes less than half the time of `sha2` on processors without instructions for it, and here
+/// whole files are read.
+fn hash_from(digest: &ring::digest::Digest) -> ContentHash {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest.as_ref());
+    ContentHash(hash)
 }
 
 /// Fails unless the path is a regular file. The message says what it is.

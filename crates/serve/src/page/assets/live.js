@@ -9,7 +9,7 @@
 
 import { isAtEnd } from './follow.js';
 import { changing, morph } from './morph.js';
-import { visit } from './visit.js';
+import { isVisiting, visit } from './visit.js';
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
@@ -80,7 +80,7 @@ const shorten = () => {
   const isTooLong = (list) => list.childElementCount > LONGEST_LIST && isAtEnd(list) && !list.querySelector('details[open]');
   const areTooLong = [...grown].some(isTooLong);
   grown.clear();
-  if (areTooLong) visit(location.href, { replace: true });
+  if (areTooLong && !isVisiting()) visit(location.href, { replace: true });
 };
 
 const STATES = /\bstate-\S+/;
@@ -119,6 +119,10 @@ const show = () => {
   }
   if (patches.length === 0) return;
   if (patches.some(({ reload }) => reload)) {
+    if (isVisiting()) {
+      showing = setTimeout(show, PACE);
+      return;
+    }
     patches = [];
     location.reload();
     return;

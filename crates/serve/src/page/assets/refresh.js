@@ -8,7 +8,10 @@ let timer = 0;
 const again = () => {
   clearTimeout(timer);
   if (document.hidden || !document.querySelector('[data-refresh]')) return;
-  timer = setTimeout(() => visit(location.href, { replace: true }), EVERY);
+  timer = setTimeout(async () => {
+    await visit(location.href, { replace: true });
+    again();
+  }, EVERY);
 };
 
 document.addEventListener('page:visited', again);

@@ -49,8 +49,13 @@ export const visit = async (url, { replace = false } = {}) => {
   } catch (error) {
     // The server is away: the page that is there is better than the browser's own.
     if (error.name !== 'AbortError' && mine === newest) warn('The server does not answer. Is `updraft serve` running?');
+  } finally {
+    if (mine === newest) underway = null;
   }
 };
+
+// Whether another view is being fetched: whoever would only show this one anew waits, or a click would be lost.
+export const isVisiting = () => underway !== null;
 
 const send = async (form, submitter, action) => {
   // A form is sent once: its buttons wake up when the answer is there.
