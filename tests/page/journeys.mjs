@@ -338,28 +338,32 @@ test('the timeline says what a step waited for, and what follows it costs', asyn
 
 test('a click is not lost when the page has to be loaded anew', async () => {
   const page = await open();
-  const run = await page.locator('.run-card .goal').first().getAttribute('href');
+  world.model.hold('Revenue by month');
+  await start(page, 'parallel');
+  await step(page, 'by_month', 'running');
   const gate = () => {
     let release;
-    const gate = new Promise((done) => { release = done; });
-    return Object.assign(gate, { release });
+    return Object.assign(new Promise((done) => { release = done; }), { release: () => release() });
   };
   const [stream, view] = [gate(), gate()];
-  const patch = `event: patch\ndata: ${JSON.stringify({ position: 1, reload: true })}\n\n`;
-  await page.route(/view=graph/, async (route) => {
+  const patch = { position: 1, reload: true };
+  let streams = 0;
+  await page.route(/stream.*view=graph/, async (route) => {
+    if (++streams > 1) return route.fallback();
     await stream;
-    await route.fulfill({ contentType: 'text/event-stream', body: patch });
-  }, { times: 1 });
-  await page.route(/view=timeline/, async (route) => {
+    return route.fulfill({ contentType: 'text/event-stream', body: `event: patch\ndata: ${JSON.stringify(patch)}\n\n` });
+  });
+  await page.route(/\?view=timeline/, async (route) => {
     await view;
     await route.fallback();
-  }, { times: 1 });
-  await page.goto(world.address + run);
-  const asked = page.waitForRequest(/view=timeline/);
+  });
+  await page.reload();
+  const asked = page.waitForRequest(/\?view=timeline/);
   await page.getByRole('link', { name: 'Timeline' }).click();
   await asked;
+  const again = page.waitForRequest(/stream.*view=graph/);
   stream.release();
-  await page.getByText('Reconnecting…').waitFor();
+  await again;
   view.release();
   await page.waitForURL(/view=timeline/);
   await page.locator('.track').first().waitFor();
