@@ -43,9 +43,9 @@ pub(super) fn lines(
         let Some(found) = run.step(&step) else { continue };
         let sign = view::symbol(found.status(), paint);
         let also = place.also.iter().map(StepId::as_str).collect::<Vec<_>>().join(", ");
-        let also = if also.is_empty() { also } else { format!(" (+ {also})") };
+        let also = if also.is_empty() { also } else { format!(" (also after {also})") };
         let took = took(history, &step).map(|took| format!("  {took}")).unwrap_or_default();
-        let words = format!("{step}{also}{took}");
+        let words = format!("{step}{took}{also}");
         let mut text = line(is_chosen, &" ".repeat(place.depth), &sign, &words, columns, paint);
         let room = columns.saturating_sub(place.depth + view::width(&words) + 5);
         if columns >= WITH_DESCRIPTIONS {
