@@ -3,6 +3,9 @@
 mod asking;
 mod elsewhere;
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use updraft_engine::{DriveResult, Engine, RunHandle, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{BudgetLimit, FailureKind, Input, Run, RunId, RunPhase, Status};
@@ -15,6 +18,9 @@ use crate::signals::Signals;
 use crate::view::{self, RunDisplay, RunEnding};
 use asking::{RestOutcome, RunQuestions};
 use elsewhere::NextDriver;
+
+/// Whoever presses Ctrl-C wonders after this time whether it was noticed.
+const MOMENT: Duration = Duration::from_millis(300);
 
 /// How driving a run ended.
 pub(crate) enum DriveOutcome {
@@ -54,6 +60,7 @@ pub(crate) async fn drive_until_plan(
                 std::process::exit(code as i32)
             }
             never = Box::pin(questions.attend(&id, &sender)) => match never {},
+            never = tell_of_stop(face) => match never {},
         };
         let rested = match driven {
             Ok(rested) => rested,
@@ -102,6 +109,14 @@ pub(crate) async fn drive_until_plan(
             }
         }
     }
+}
+
+/// Says that the run is being stopped, if that takes a moment: commands get time to end. Never returns.
+async fn tell_of_stop(face: &RunDisplay) -> Infallible {
+    face.stop.cancelled().await;
+    tokio::time::sleep(MOMENT).await;
+    face.say_dim("stopping; Ctrl-C again stops at once");
+    std::future::pending().await
 }
 
 /// Whether the run needs a person.
