@@ -6,6 +6,7 @@ mod elsewhere;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use updraft_engine::{DriveResult, Engine, RunHandle, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{BudgetLimit, FailureKind, Input, Run, RunId, RunPhase, Status};
@@ -19,8 +20,8 @@ use crate::view::{self, RunDisplay, RunEnding};
 use asking::{RestOutcome, RunQuestions};
 use elsewhere::NextDriver;
 
-/// Whoever presses Ctrl-C wonders after this time whether it was noticed.
-const MOMENT: Duration = Duration::from_millis(300);
+/// A stop that takes longer than this is announced.
+const STOP_NOTICE_DELAY: Duration = Duration::from_millis(300);
 
 /// How driving a run ended.
 pub(crate) enum DriveOutcome {
@@ -52,7 +53,7 @@ pub(crate) async fn drive_until_plan(
 ) -> Result<DriveOutcome, CliError> {
     let mut questions = RunQuestions::new(face);
     loop {
-        let (id, sender) = (handle.id().clone(), handle.sender());
+        let (id, sender, noticed) = (handle.id().clone(), handle.sender(), signals.noticed());
         let driven = tokio::select! {
             rested = handle.drive() => rested,
             code = signals.second() => {
@@ -60,7 +61,7 @@ pub(crate) async fn drive_until_plan(
                 std::process::exit(code as i32)
             }
             never = Box::pin(questions.attend(&id, &sender)) => match never {},
-            never = tell_of_stop(face) => match never {},
+            never = announce_stop(noticed, face) => match never {},
         };
         let rested = match driven {
             Ok(rested) => rested,
@@ -111,11 +112,14 @@ pub(crate) async fn drive_until_plan(
     }
 }
 
-/// Says that the run is being stopped, if that takes a moment: commands get time to end. Never returns.
-async fn tell_of_stop(face: &RunDisplay) -> Infallible {
-    face.stop.cancelled().await;
-    tokio::time::sleep(MOMENT).await;
-    face.say_dim("stopping; Ctrl-C again stops at once");
+/// Says that Ctrl-C was noticed, if what is under way takes a moment to end. The console has a sign of its own. Never returns.
+async fn announce_stop(noticed: CancellationToken, face: &RunDisplay) -> Infallible {
+    noticed.cancelled().await;
+    tokio::time::sleep(STOP_NOTICE_DELAY).await;
+    if face.console.is_none() && !face.quiet {
+        face.make_way();
+        out::note(&Paint::for_stderr().dim("stopping; Ctrl-C again stops at once"));
+    }
     std::future::pending().await
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Signals {
     terminate: system::Terminate,
     stop: CancellationToken,
     caught: Cell<Option<CliExitCode>>,
+    /// Cancelled by the first signal only, while `stop` may have other reasons.
+    noticed: CancellationToken,
 }
 
 impl Signals {
@@ -50,12 +52,23 @@ impl Signals {
             terminate: system::terminate().map_err(failed)?,
             stop,
             caught: Cell::new(None),
+            noticed: CancellationToken::new(),
         })
     }
 
     /// The exit code for the first signal.
     pub(crate) fn code(&self) -> CliExitCode {
         self.caught.get().unwrap_or(CliExitCode::Interrupted)
+    }
+
+    /// Whether there was a signal.
+    pub(crate) fn has_caught(&self) -> bool {
+        self.caught.get().is_some()
+    }
+
+    /// Cancelled when there is a signal.
+    pub(crate) fn noticed(&self) -> CancellationToken {
+        self.noticed.clone()
     }
 
     /// Returns at the second signal. The future may be dropped and called again.
@@ -68,6 +81,7 @@ impl Signals {
             if self.caught.replace(Some(code)).is_some() {
                 return code;
             }
+            self.noticed.cancel();
             self.stop.cancel();
         }
     }
@@ -82,6 +96,7 @@ impl Signals {
             _ = self.terminate.recv() => CliExitCode::Terminated,
         };
         self.caught.set(Some(code));
+        self.noticed.cancel();
         self.stop.cancel();
         code
     }

@@ -72,7 +72,7 @@ async fn an_answer_without_end_takes_no_more_memory_than_an_answer_may() {
         let (open, _) = house.part.split_once("TEXT").unwrap();
         check(house, "one part", [begin(), chunk(open.as_bytes())].concat(), filled("x")).await;
     }
-    // What no dialect sees: one house for each kind of stream.
+    // Limits that hold before a dialect reads anything: one house for each kind of stream.
     for kind in ["text/event-stream", "application/x-ndjson"] {
         let house = HOUSES.iter().find(|house| house.content_type == kind).unwrap();
         let begin = || head(house.content_type);

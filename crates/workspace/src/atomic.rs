@@ -326,6 +326,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_hash_of_a_file_is_sha_256_whether_it_is_kept_or_only_read() {
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(crate::hash(b"abc").to_string(), abc);
+        let content: Vec<u8> = (0..1_000_000u32).map(|at| at as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&content).unwrap();
+        for most in [0, 10, content.len()] {
+            file.rewind().unwrap();
+            let (hash, kept) = taken_in(file.try_clone().unwrap(), most).unwrap();
+            assert_eq!(hash, crate::hash(&content), "{most}");
+            assert_eq!(kept.is_some(), most == content.len());
+        }
+    }
+
+    #[test]
     fn a_write_that_cannot_be_put_in_its_place_leaves_nothing_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("taken")).unwrap();

@@ -96,7 +96,8 @@ pub(crate) async fn start_on(
     let mut signals = Signals::listen(stop)?;
     let handle = Box::pin(bench.start(id.clone(), new)).await?;
     let ended = if args.plan_only {
-        plan_only::conclude(bench, Box::pin(handle.drive()).await?, face.json).await
+        let rested = plan_only::drive(handle, &mut signals).await?;
+        plan_only::conclude(bench, rested, &signals, face.json).await
     } else {
         let driven = drive_run::drive_until_plan(bench.engine().await?, handle, &face, &mut signals).await?;
         match driven {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::pty::Pty;
 use crate::world::{Background, World};
 
 fn asks() -> Value {
@@ -156,6 +157,39 @@ fn an_interrupt_stops_cleanly_and_names_the_way_on() {
         assert_eq!(world.updraft(&["resume", &id]).code(0).out, "at last\n");
         world.updraft(&["rm", &id]).code(0);
     }
+}
+
+#[test]
+fn an_interrupt_that_takes_a_moment_is_announced() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "at last", "delay_ms": 60_000}}));
+    let args = ["run", "--model", &model, "--agent", "thinker", "think"];
+    let running = world.begin(&args);
+    world.until_status("running");
+    running.signal("INT");
+    let ran = running.wait().code(130).says("stopping; Ctrl-C again stops at once");
+    assert!(ran.err.contains("stopped; nothing is lost"), "{}", ran.err);
+
+    let mut command = world.command(&args);
+    command.env_remove("NO_COLOR").env("LANG", "C.UTF-8");
+    let mut pty = Pty::start(&command, 80);
+    pty.shows("thinker");
+    pty.types("\u{3}");
+    pty.shows("stopping; Ctrl-C again stops at once");
+    pty.shows("stopped; nothing is lost");
+    assert_eq!(pty.end(), 130);
+    assert_eq!(pty.all().matches("thinker").count(), 1, "the tree is drawn once\n{}", pty.all());
+}
+
+#[test]
+fn a_plan_can_be_interrupted_before_it_is_there() {
+    let world = World::new();
+    let file = world.file("s.json", &json!({"default": {"text": "at last", "delay_ms": 60_000}}).to_string());
+    let model = format!("scripted/{}", file.display());
+    let running = world.begin(&["run", "--plan-only", "--model", &model, "think"]);
+    let id = world.until_status("running");
+    running.signal("INT");
+    running.wait().code(130).says("stopped before there was a plan").says(&format!("updraft resume {id}"));
 }
 
 #[test]

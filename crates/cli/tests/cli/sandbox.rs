@@ -138,23 +138,6 @@ fn a_command_that_was_running_at_a_kill_is_gone_and_in_doubt() {
     assert!(events.contains("in_doubt"), "{events}");
 }
 
-#[test]
-fn whoever_interrupts_a_command_that_takes_its_time_is_told_that_it_was_noticed() {
-    let world = World::new();
-    if !is_to_be_had(&world) {
-        return;
-    }
-    let beside = tempfile::tempdir_in("/var/tmp").unwrap();
-    let begun = beside.path().join("begun");
-    let model = runs(&world, &format!("trap '' TERM INT; echo > {}; while :; do sleep 0.1; done", begun.display()));
-    let write = beside.path().to_str().unwrap();
-    let running = world.begin(&["run", "--model", &model, "--agent", "coder", "--write", write, "x"]);
-    World::until("the command has begun", || begun.exists());
-    running.signal("INT");
-    let ran = running.wait().code(130).says("stopping; Ctrl-C again stops at once");
-    assert!(ran.err.contains("stopped; nothing is lost"), "{}", ran.err);
-}
-
 /// A model that runs one command and is done.
 fn runs(world: &World, command: &str) -> String {
     let script = json!({"rules": [

@@ -9,7 +9,7 @@
 
 import { isAtEnd } from './follow.js';
 import { changing, morph } from './morph.js';
-import { isVisiting, visit } from './visit.js';
+import { isBusy, visit } from './visit.js';
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
@@ -80,7 +80,7 @@ const shorten = () => {
   const isTooLong = (list) => list.childElementCount > LONGEST_LIST && isAtEnd(list) && !list.querySelector('details[open]');
   const areTooLong = [...grown].some(isTooLong);
   grown.clear();
-  if (areTooLong && !isVisiting()) visit(location.href, { replace: true });
+  if (areTooLong && !isBusy()) visit(location.href, { replace: true });
 };
 
 const STATES = /\bstate-\S+/;
@@ -119,7 +119,7 @@ const show = () => {
   }
   if (patches.length === 0) return;
   if (patches.some(({ reload }) => reload)) {
-    if (isVisiting()) {
+    if (isBusy()) {
       showing = setTimeout(show, PACE);
       return;
     }

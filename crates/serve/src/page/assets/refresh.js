@@ -3,17 +3,24 @@
 import { visit } from './visit.js';
 
 const EVERY = 1_000;
+const LONGEST_WAIT = 10_000;
 let timer = 0;
+let visits = 0;
 
-const again = () => {
+const again = (wait = EVERY) => {
   clearTimeout(timer);
   if (document.hidden || !document.querySelector('[data-refresh]')) return;
   timer = setTimeout(async () => {
+    const before = visits;
     await visit(location.href, { replace: true });
-    again();
-  }, EVERY);
+    // The server does not answer now.
+    if (visits === before) again(Math.min(2 * wait, LONGEST_WAIT));
+  }, wait);
 };
 
-document.addEventListener('page:visited', again);
-document.addEventListener('visibilitychange', again);
+document.addEventListener('page:visited', () => {
+  visits += 1;
+  again();
+});
+document.addEventListener('visibilitychange', () => again());
 again();

@@ -6,10 +6,14 @@ import { changing, morph } from './morph.js';
 
 let newest = 0;
 let underway = null;
+let sending = 0;
 
 // Tells what went wrong above everything else, without taking the page away.
 export const warn = (words) => {
-  document.querySelector('main > .error[data-js]')?.remove();
+  const shown = document.querySelector('main > .error[data-js]');
+  // A screen reader says it once.
+  if (shown?.textContent === words) return;
+  shown?.remove();
   const notice = document.createElement('p');
   notice.className = 'error';
   notice.setAttribute('role', 'alert');
@@ -54,14 +58,15 @@ export const visit = async (url, { replace = false } = {}) => {
   }
 };
 
-// Whether another view is being fetched: whoever would only show this one anew waits, or a click would be lost.
-export const isVisiting = () => underway !== null;
+// Whether a view is being fetched or a form sent. The page is not loaded anew meanwhile, or a click would be lost.
+export const isBusy = () => underway !== null || sending > 0;
 
 const send = async (form, submitter, action) => {
   // A form is sent once: its buttons wake up when the answer is there.
   const fields = new URLSearchParams(new FormData(form, submitter));
   const buttons = [...form.querySelectorAll('button')].filter((button) => !button.disabled);
   for (const button of buttons) button.disabled = true;
+  sending += 1;
   try {
     const { answer, next } = await ask(action.href, { method: 'POST', body: fields });
     for (const button of buttons) button.disabled = false;
@@ -70,11 +75,13 @@ const send = async (form, submitter, action) => {
       warn(words.join(' · ') || `The server says ${answer.status}.`);
     } else if (new URL(answer.url).pathname === location.pathname) {
       form.reset();
-      await visit(location.href, { replace: true });
+      if (!underway) await visit(location.href, { replace: true });
     } else location.assign(answer.url);
   } catch {
     for (const button of buttons) button.disabled = false;
     warn('The server does not answer, so it is not known whether this arrived. Look again when it is back.');
+  } finally {
+    sending -= 1;
   }
 };
 
