@@ -178,7 +178,7 @@ fn an_interrupt_that_takes_a_moment_is_announced() {
     pty.shows("stopping; Ctrl-C again stops at once");
     pty.shows("stopped; nothing is lost");
     assert_eq!(pty.end(), 130);
-    assert_eq!(pty.all().matches("thinker").count(), 1, "the tree is drawn once\n{}", pty.all());
+    assert_eq!(pty.all().matches("● thinker").count(), 1, "the tree is drawn once\n{}", pty.all());
 }
 
 #[test]
