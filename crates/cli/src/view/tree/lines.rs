@@ -151,8 +151,8 @@ impl Drawing {
         }
         let room = columns.saturating_sub(used + 2);
         let also = place.also.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let also = if also.is_empty() { also } else { format!("(also after {also}) ") };
-        let text = cut(&format!("{also}{}", row.description), room);
+        let also = if also.is_empty() { also } else { format!(" (also after {also})") };
+        let text = cut(&format!("{}{also}", row.description), room);
         let rest = room.saturating_sub(fit::width(&text));
         line.extend(["  ", &text]);
         let figures = [figures(row), self.with_below(step, places).unwrap_or_default()];
