@@ -13,8 +13,12 @@ use crate::report::{RunReport, StepReport};
 /// How two runs differ.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunDiff {
-    /// The number of the first event that differs, if there is one.
+    /// The number of the first event that differs, if there is one: in the first run or, if that is shorter, in the second.
     pub parts_at: Option<u64>,
+    /// The number of that event in the first run; absent if the run ends before it.
+    pub left_event: Option<u64>,
+    /// Its number in the second run.
+    pub right_event: Option<u64>,
     /// The first step that differs.
     pub first_step: Option<StepId>,
     /// Steps that differ, in the order of the first run.
@@ -41,7 +45,8 @@ pub struct StepDiff {
 /// Compares two runs.
 pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<RunDiff, Error> {
     let (a, b) = (RunReport::of(journal, left)?, RunReport::of(journal, right)?);
-    let (parts_at, mut first_step) = parting(&journal.load(left)?, &journal.load(right)?);
+    let parting = Parting::of(&journal.load(left)?, &journal.load(right)?);
+    let mut first_step = parting.step;
     let others: BTreeMap<&StepId, &StepReport> = b.steps.iter().map(|step| (&step.step.spec.id, step)).collect();
     let mine: BTreeMap<&StepId, &StepReport> = a.steps.iter().map(|step| (&step.step.spec.id, step)).collect();
     let mut steps = Vec::new();
@@ -62,17 +67,31 @@ pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<RunDiff, E
     if first_step.is_none() {
         first_step = steps.first().map(|step| step.step.clone());
     }
-    Ok(RunDiff { parts_at, first_step, same_answer: a.answer() == b.answer(), steps })
+    let Parting { left: left_event, right: right_event, .. } = parting;
+    let parts_at = left_event.or(right_event);
+    Ok(RunDiff { parts_at, left_event, right_event, first_step, same_answer: a.answer() == b.answer(), steps })
 }
 
-/// The first event in which two runs differ, and the step it belongs to. The number is that in the first run or, if the
-/// first run is shorter, in the second.
-fn parting(left: &[Record], right: &[Record]) -> (Option<u64>, Option<StepId>) {
-    let (left, right) = (telling(left), telling(right));
-    let apart = (0..left.len().max(right.len()))
-        .find(|n| left.get(*n).map(|(_, event)| event) != right.get(*n).map(|(_, event)| event));
-    let Some((number, event)) = apart.and_then(|n| left.get(n).or(right.get(n))) else { return (None, None) };
-    (Some(*number), step_of(event))
+/// The first event in which two runs differ: its number in each of them, and the step it belongs to.
+#[derive(Default)]
+struct Parting {
+    left: Option<u64>,
+    right: Option<u64>,
+    step: Option<StepId>,
+}
+
+impl Parting {
+    fn of(left: &[Record], right: &[Record]) -> Self {
+        let (left, right) = (telling(left), telling(right));
+        let differs = |n: &usize| left.get(*n).map(|(_, event)| event) != right.get(*n).map(|(_, event)| event);
+        let Some(n) = (0..left.len().max(right.len())).find(differs) else { return Self::default() };
+        let (left, right) = (left.get(n), right.get(n));
+        Self {
+            left: left.map(|(number, _)| *number),
+            right: right.map(|(number, _)| *number),
+            step: left.or(right).and_then(|(_, event)| step_of(event)),
+        }
+    }
 }
 
 /// The events of a run with their numbers, without details that differ between any two runs or processes and mean

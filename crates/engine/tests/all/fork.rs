@@ -177,7 +177,15 @@ async fn a_fork_with_another_model_goes_on_with_that_model() {
             assert_eq!(found.first_step, Some(StepId::parse("two").unwrap()), "a fork after {at} events");
             let parts_at = found.parts_at.unwrap() as usize;
             let parting = &events[parts_at - 1];
-            assert!(matches!(parting, Event::Replied { id, .. } if id.step.as_str() == "two"), "{parting:?}");
+            let is_answer = |event: &Event| matches!(event, Event::Replied { id, .. } if id.step.as_str() == "two");
+            assert!(is_answer(parting), "{parting:?}");
+            assert_eq!(found.left_event, found.parts_at);
+            // The fork has events of its own before it, so it has another number there.
+            let records = forks.engine.journal().load(&id(&name)).unwrap();
+            let theirs: Vec<&Event> = records.iter().flat_map(|record| &record.events).collect();
+            let number = found.right_event.unwrap() as usize;
+            let parting = theirs[number - 1];
+            assert!(number > parts_at && is_answer(parting), "{number} in the fork: {parting:?}");
         }
     }
 }

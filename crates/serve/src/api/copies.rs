@@ -101,7 +101,7 @@ pub(super) async fn rerun(
 
 /// How two runs differ
 ///
-/// `parts_at` is the first event that differs, `steps` are those that differ, with their status and output in both.
+/// `parts_at` is the first event that differs (`left_event` and `right_event` are its numbers in the two runs), `steps` are those that differ, with their status and output in both.
 #[utoipa::path(
     get,
     path = "/runs/{id}/diff/{other}",

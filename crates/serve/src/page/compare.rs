@@ -11,7 +11,7 @@ use updraft_workbench::service::{LiveRuns, RunFigures};
 
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
-use super::{PageState, chat, words};
+use super::{PageState, chat, events, words};
 
 /// The runs to be compared.
 #[derive(Clone, Default, Deserialize)]
@@ -45,8 +45,14 @@ fn body(runs: &LiveRuns, request: &CompareRequest) -> Result<Markup, Fault> {
         return Ok(form);
     }
     let diff = runs.compare(&request.a, &request.b)?;
-    let sides = [&request.a, &request.b].map(|id| side(runs, id, diff.parts_at));
-    let [left, right] = sides;
+    let differ = diff.parts_at.is_some();
+    let left = side(runs, &request.a, differ, diff.left_event)?;
+    let right = side(runs, &request.b, differ, diff.right_event)?;
+    let same = match (diff.steps.is_empty(), diff.same_answer) {
+        (true, true) => "; the results of all steps and the answers are the same.",
+        (false, true) => "; the answers are the same.",
+        (_, false) => "; the answers differ.",
+    };
     Ok(html! {
         (form)
         p.verdict role="status" {
@@ -55,11 +61,11 @@ fn body(runs: &LiveRuns, request: &CompareRequest) -> Result<Markup, Fault> {
                 Some(at) => {
                     "They differ from event " (at) " on"
                     @if let Some(step) = &diff.first_step { ", in the step " strong { (step) } }
-                    @if diff.same_answer { "; the answers are the same." } @else { "; the answers differ." }
+                    (same)
                 }
             }
         }
-        div.sides { (left?) (right?) }
+        div.sides { (left) (right) }
         @if !diff.steps.is_empty() {
             table.differences.stacked {
                 caption { "Steps that differ" }
@@ -85,8 +91,14 @@ fn cell(status: Option<&str>, output: Option<&str>) -> Markup {
     }
 }
 
-fn side(runs: &LiveRuns, id: &str, at: Option<u64>) -> Result<Markup, Fault> {
-    runs.feed(id)?.read(|history: &RunHistory| {
+/// One run, and the event in which it differs from the other.
+fn side(runs: &LiveRuns, id: &str, differ: bool, at: Option<u64>) -> Result<Markup, Fault> {
+    let feed = runs.feed(id)?;
+    let event = match at {
+        Some(at) => runs.events(feed.id(), at, 1)?.pop(),
+        None => None,
+    };
+    feed.read(|history: &RunHistory| {
         let (run, figures) = (history.run(), RunFigures::of(history.run()));
         html! {
             section.side aria-label={ "Run " (id) } {
@@ -98,7 +110,14 @@ fn side(runs: &LiveRuns, id: &str, at: Option<u64>) -> Result<Markup, Fault> {
                     div { dt { "Time" } dd { (words::length(figures.worked)) } }
                     div { dt { "Cost" } dd { (figures.cost) } }
                 }
-                @if let Some(at) = at { p { a href={ "/runs/" (id) "?at=" (at) } { "At event " (at) } } }
+                @match &event {
+                    Some(event) => {
+                        p { a href={ "/runs/" (id) "?at=" (event.number) } { "At event " (event.number) } }
+                        (events::content(event))
+                    }
+                    None if differ => p.hint { "This run ends before the event in which they differ." },
+                    None => {}
+                }
                 @if run.is_over() { (chat::said(&run.answer())) }
             }
         }

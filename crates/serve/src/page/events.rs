@@ -1,6 +1,7 @@
 //! The raw events of a run, page by page.
 
 use maud::{Markup, html};
+use serde_json::Value;
 use updraft_workbench::Fault;
 use updraft_workbench::service::NumberedEvent;
 
@@ -31,18 +32,27 @@ pub(super) fn list(scene: &RunScene<'_>) -> Result<Markup, Fault> {
     })
 }
 
+/// An event by itself: its kind and the beginning of what it holds, with all of that to be unfolded.
+pub(super) fn content(event: &NumberedEvent) -> Markup {
+    let json = serde_json::to_value(&event.event).unwrap_or_default();
+    html! { div.event data-event=(event.event.name()) { details { summary { (sketch(event, &json)) } (words::value(&json)) } } }
+}
+
+fn sketch(event: &NumberedEvent, json: &Value) -> Markup {
+    let inner = json.get(event.event.name()).unwrap_or(json);
+    html! { strong { (event.event.name()) } " " span.sketch { (words::short(&inner.to_string(), 140)) } }
+}
+
 /// One event.
 pub(super) fn row(scene: &RunScene<'_>, event: &NumberedEvent) -> Markup {
     let json = serde_json::to_value(&event.event).unwrap_or_default();
-    let inner = json.get(event.event.name()).unwrap_or(&json);
     html! {
         li.event id={ "v-" (event.number) } data-event=(event.event.name()) {
             details {
                 summary {
                     span.number { (event.number) } " "
                     (words::clock(event.at)) " "
-                    strong { (event.event.name()) } " "
-                    span.sketch { (words::short(&inner.to_string(), 140)) }
+                    (sketch(event, &json))
                 }
                 (words::value(&json))
                 p { a href=(scene.address(RunTab::Events, scene.step.as_ref(), Some(event.number))) { "The run at this event" } }

@@ -83,6 +83,7 @@ async fn a_plan_is_shown_and_changed_before_anything_is_done() {
     let compared = world.get(&format!("/compare?a={run}&b={again}")).await;
     assert_eq!(compared.status, 200);
     assert!(compared.body.contains("They differ from event"), "{}", compared.body);
+    assert_eq!(compared.body.matches("class=\"event\"").count(), 2, "{}", compared.body);
     world.close().await;
 }
 
