@@ -26,7 +26,7 @@ export const SCENARIOS = {
       'Revenue by region': ['East 120, West 80.'],
       'Revenue by month': ['March is the strongest month.'],
       'Revenue by product': ['Anvil sells best.'],
-      'Put the figures together': ['# Sales\n\n| region | units |\n|---|---|\n| East | 120 |\n| West | 80 |'],
+      'Put the figures together': ['# Sales\n\n| region | units |\n|---|---:|\n| East | 120 |\n| West | 80 |'],
       'Say what stands out': ['**East leads**, and `Anvil` sells best.\n\n- By region: East\n- By month: March'],
     },
   },

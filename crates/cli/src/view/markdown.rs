@@ -163,9 +163,9 @@ impl MarkdownPage {
                 };
                 self.margins.push(Margin { rest: " ".repeat(super::fit::width(&mark)), mark: Some(mark) });
             }
-            Tag::Table(_) => {
+            Tag::Table(alignments) => {
                 self.gap();
-                self.table = Some(Table::default());
+                self.table = Some(Table::new(alignments));
             }
             Tag::TableHead | Tag::TableRow => self.table.iter_mut().for_each(Table::begin_row),
             Tag::Emphasis => self.style.italic = true,

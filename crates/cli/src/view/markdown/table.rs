@@ -1,5 +1,7 @@
 //! Tables: aligned if they fit; with wrapped cells if they do not; one field per line if nothing else fits.
 
+use pulldown_cmark::Alignment;
+
 use super::super::fit;
 use super::flow::Flow;
 use crate::out::{self, Paint};
@@ -11,15 +13,23 @@ const NARROWEST: usize = 10;
 
 /// A table: the first row is its head.
 #[derive(Default)]
-pub(super) struct Table(Vec<Vec<Flow>>);
+pub(super) struct Table {
+    rows: Vec<Vec<Flow>>,
+    /// How the cells of each column stand in it.
+    alignments: Vec<Alignment>,
+}
 
 impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { rows: Vec::new(), alignments }
+    }
+
     pub(super) fn begin_row(&mut self) {
-        self.0.push(Vec::new());
+        self.rows.push(Vec::new());
     }
 
     pub(super) fn cell(&mut self, cell: Flow) {
-        if let Some(row) = self.0.last_mut() {
+        if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
     }
@@ -33,8 +43,8 @@ impl Table {
 
     /// The width of each column; `None` if they do not fit side by side.
     fn widths(&self, room: usize) -> Option<Vec<usize>> {
-        let columns = self.0.iter().map(Vec::len).max()?;
-        let cells = |column: usize| self.0.iter().filter_map(move |row| row.get(column));
+        let columns = self.rows.iter().map(Vec::len).max()?;
+        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
         let most: Vec<usize> = (0..columns).map(|n| cells(n).map(Flow::width).max().unwrap_or_default()).collect();
         let least: Vec<usize> = (0..columns)
             .map(|n| cells(n).map(Flow::longest_word).max().unwrap_or_default().max(most[n].min(NARROWEST)))
@@ -54,7 +64,7 @@ impl Table {
 
     fn aligned(&self, widths: &[usize], paint: Paint) -> Vec<String> {
         let mut lines = Vec::new();
-        for (n, row) in self.0.iter().enumerate() {
+        for (n, row) in self.rows.iter().enumerate() {
             let cells: Vec<Vec<String>> = widths
                 .iter()
                 .enumerate()
@@ -65,11 +75,17 @@ impl Table {
                 let parts: Vec<String> = cells
                     .iter()
                     .zip(widths)
-                    .map(|(cell, width)| {
+                    .enumerate()
+                    .map(|(column, (cell, width))| {
                         let text = cell.get(at).map_or("", String::as_str);
-                        let space = " ".repeat(width.saturating_sub(fit::width(&out::without_colours(text))));
+                        let space = width.saturating_sub(fit::width(&out::without_colours(text)));
+                        let before = match self.alignments.get(column) {
+                            Some(Alignment::Right) => space,
+                            Some(Alignment::Center) => space / 2,
+                            _ => 0,
+                        };
                         let text = if n == 0 { paint.bold(text) } else { text.to_owned() };
-                        format!("{text}{space}")
+                        format!("{}{text}{}", " ".repeat(before), " ".repeat(space - before))
                     })
                     .collect();
                 lines.push(parts.join(&paint.dim(BETWEEN)).trim_end().to_owned());
@@ -85,7 +101,7 @@ impl Table {
     /// Each row as a list of its fields.
     fn listed(&self, room: usize, paint: Paint) -> Vec<String> {
         let mut lines = Vec::new();
-        let Some((head, rows)) = self.0.split_first() else { return lines };
+        let Some((head, rows)) = self.rows.split_first() else { return lines };
         for row in rows {
             if !lines.is_empty() {
                 lines.push(String::new());

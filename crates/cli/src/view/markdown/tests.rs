@@ -40,6 +40,17 @@ fn lines_that_were_broken_stay_broken() {
 }
 
 #[test]
+fn numbers_stand_where_the_table_says() {
+    let text = "| region | units | of all |\n|:---|---:|:---:|\n| East | 120 | 60 % |\n| West | 8 | 4 % |";
+    insta::assert_snapshot!(plain(text, 80), @r"
+    region │ units │ of all
+    ───────┼───────┼───────
+    East   │   120 │  60 %
+    West   │     8 │  4 %
+    ");
+}
+
+#[test]
 fn a_table_is_aligned_and_its_cells_wrap_where_it_is_too_wide() {
     let text = "| clause | 2024 | 2025 |\n|---|---|---|\n| Term | 12 months | 24 months, renewed automatically |\n| Fee | 4,000 | 4,400 |";
     insta::assert_snapshot!(plain(text, 80), @r"
