@@ -4,7 +4,8 @@
     python3 crates/cli/link/record.py target/dist/updraft
 
 It needs `qemu-x86_64` (Debian: `qemu-user`), which logs the name of each function that it translates. The list is sorted, so that it
-changes little from one recording to the next.
+changes little from one recording to the next. Names contain a hash of a crate's dependencies, so the list has to be recorded again after
+these have changed; how many functions the former list still named is printed.
 """
 import http.server, json, os, re, subprocess, sys, tempfile, threading
 
@@ -52,9 +53,11 @@ def executed(program):
 
 def main():
     names = sorted(executed(os.path.abspath(sys.argv[1])))
-    with open(os.path.join(HERE, "order.txt"), "w") as file:
+    order = os.path.join(HERE, "order.txt")
+    former = set(open(order).read().split()) if os.path.exists(order) else set()
+    with open(order, "w") as file:
         file.writelines(f"{name}\n" for name in names)
-    print(f"{len(names)} functions")
+    print(f"{len(names)} functions; {len(former.intersection(names))} of them were in the former list")
 
 
 main()
