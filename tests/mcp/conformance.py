@@ -10,9 +10,12 @@ first line (crates/mcp/examples/conformance); URL is one that runs already.
 
 The suite's own totals pass clients that do nothing and servers that are not there: they count checks, not scenarios, and
 its checks of the wire succeed with next to no traffic. So the scenarios come from the frozen lists in the package; each
-runs in a process of its own, and passes only if that process ends with 0 *and* a real check succeeded. Everything else has
-failed, also where no check ran at all. What the lists do not score is run and shown, but not counted. Ends with 0 only if
-every scored scenario passed; with --expect N, only if exactly N did (whoever does nothing must get 0).
+passes only if the suite ends with 0 *and* a real check of it succeeded. Everything else has failed, also where no check ran
+at all. What the lists do not score is run and shown, but not counted. Ends with 0 only if every scored scenario passed; with
+--expect N, only if exactly N did (whoever does nothing must get 0).
+
+A client's scenarios, and those chosen with --only, each run in a process of their own; a server's run one after the other in
+one process for each revision.
 """
 
 import argparse
@@ -56,6 +59,9 @@ class Scenario:
                 self.code, self.log = "no end", "it did not end in time"
             for file in Path(folder).glob("**/checks.json"):
                 self.checks += json.loads(file.read_text())
+        self.show()
+
+    def show(self):
         note = f" (not scored: {self.reason})" if self.reason else ""
         print(f"{'ok' if self.passed() else 'FAILED':7}{self.revision} {self.name}{note}", flush=True)
 
@@ -75,6 +81,31 @@ class Scenario:
             lines.append("    no real check succeeded")
         lines.append(f"    the suite ended with {self.code}")
         return "\n".join(lines + [f"    | {line}" for line in self.log.strip().splitlines()[-8:]])
+
+
+def run_apart(suite, about, planned, environ, jobs):
+    """Runs each scenario in a process of its own."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda one: one.run(suite, about, environ), [one for one in planned if one.name not in ALONE]))
+    for one in planned:
+        if one.name in ALONE:
+            one.run(suite, about, environ)
+
+
+def run_together(suite, about, planned, environ):
+    """Runs all scenarios of a revision in one process. How it ends counts for those that failed, or for all if none of them did."""
+    with tempfile.TemporaryDirectory() as folder:
+        args = [*about, "--requirements", planned[0].revision, "--timeout", str(SECONDS * 1000), "-o", folder]
+        done = subprocess.run([*suite, *args], env=environ, capture_output=True, text=True, timeout=40 * SECONDS)
+        for one in planned:
+            for place in Path(folder).iterdir():
+                if re.fullmatch(rf"(server-)?{re.escape(one.name)}-\d{{4}}-\d\d-\d\dT.*", place.name):
+                    one.checks += json.loads((place / "checks.json").read_text())
+    failed = [one for one in planned if not one.reason and not one.passed_by_checks()]
+    for one in planned:
+        one.code = done.returncode if one in failed or not failed else 0
+        one.log = done.stdout + done.stderr
+        one.show()
 
 
 def report(scored, expected):
@@ -114,14 +145,13 @@ def main():
     about = ["client", "--command", wanted.client] if wanted.client else ["server", "--url", url]
     # The suite starts a few hundred times: what Node has compiled of it is kept.
     environ = os.environ | {"NODE_COMPILE_CACHE": str(wanted.packages / "compiled")}
-    # Scenarios of a server share it, so they go one after the other.
-    jobs = wanted.jobs if wanted.client else 1
     try:
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(lambda one: one.run(suite, about, environ), [one for one in planned if one.name not in ALONE]))
-        for one in planned:
-            if one.name in ALONE:
-                one.run(suite, about, environ)
+        if wanted.server and not wanted.only:
+            for revision in REVISIONS:
+                run_together(suite, about, [one for one in planned if one.revision == revision], environ)
+        else:
+            # Scenarios of a server share it, so they go one after the other.
+            run_apart(suite, about, planned, environ, wanted.jobs if wanted.client else 1)
     finally:
         if process:
             process.terminate()
