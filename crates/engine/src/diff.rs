@@ -1,6 +1,6 @@
 //! Compares two runs: the first event that differs, and the differences step by step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -72,7 +72,8 @@ pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<RunDiff, E
     Ok(RunDiff { parts_at, left_event, right_event, first_step, same_answer: a.answer() == b.answer(), steps })
 }
 
-/// The first event in which two runs differ: its number in each of them, and the step it belongs to.
+/// The first event in which two runs differ: its number in each of them, and the step it belongs to. Each step's events are compared
+/// with those of the same step: in which order steps at the same time come along is chance.
 #[derive(Default)]
 struct Parting {
     left: Option<u64>,
@@ -82,16 +83,32 @@ struct Parting {
 
 impl Parting {
     fn of(left: &[Record], right: &[Record]) -> Self {
-        let (left, right) = (telling(left), telling(right));
-        let differs = |n: &usize| left.get(*n).map(|(_, event)| event) != right.get(*n).map(|(_, event)| event);
-        let Some(n) = (0..left.len().max(right.len())).find(differs) else { return Self::default() };
-        let (left, right) = (left.get(n), right.get(n));
-        Self {
-            left: left.map(|(number, _)| *number),
-            right: right.map(|(number, _)| *number),
-            step: left.or(right).and_then(|(_, event)| step_of(event)),
-        }
+        let (left, right) = (by_step(left), by_step(right));
+        let steps: BTreeSet<&Option<StepId>> = left.keys().chain(right.keys()).collect();
+        let none = Vec::new();
+        let partings = steps.into_iter().filter_map(|step| {
+            Self::in_step(step.as_ref(), left.get(step).unwrap_or(&none), right.get(step).unwrap_or(&none))
+        });
+        partings.min_by_key(|parting| parting.left.or(parting.right)).unwrap_or_default()
     }
+
+    fn in_step(step: Option<&StepId>, left: &[(u64, Event)], right: &[(u64, Event)]) -> Option<Self> {
+        let differs = |n: &usize| left.get(*n).map(|(_, event)| event) != right.get(*n).map(|(_, event)| event);
+        let n = (0..left.len().max(right.len())).find(differs)?;
+        let number = |side: &[(u64, Event)]| side.get(n).map(|(number, _)| *number);
+        Some(Self { left: number(left), right: number(right), step: step.cloned() })
+    }
+}
+
+/// The numbered events of each step; those of the whole run are under `None`.
+type EventsByStep = BTreeMap<Option<StepId>, Vec<(u64, Event)>>;
+
+fn by_step(records: &[Record]) -> EventsByStep {
+    let mut found = EventsByStep::new();
+    for (number, event) in telling(records) {
+        found.entry(step_of(&event)).or_default().push((number, event));
+    }
+    found
 }
 
 /// The events of a run with their numbers, without details that differ between any two runs or processes and mean
@@ -99,7 +116,13 @@ impl Parting {
 fn telling(records: &[Record]) -> Vec<(u64, Event)> {
     let all = records.iter().flat_map(|record| record.events.iter().cloned());
     let numbered = (1..).zip(all).filter_map(|(number, event)| match event {
-        Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. } | Event::Awaited { .. } => None,
+        Event::Forked { .. }
+        | Event::Begun { .. }
+        | Event::Interrupted { .. }
+        | Event::Awaited { .. }
+        | Event::Named { .. }
+        | Event::Paused
+        | Event::Resumed { .. } => None,
         Event::Replied { id, reply, prepared, .. } => {
             Some((number, Event::Replied { id, attempt: 1, reply: at_once(reply), prepared }))
         }
@@ -136,5 +159,29 @@ fn step_of(event: &Event) -> Option<StepId> {
         | Event::StepCancelled { step }
         | Event::Compacted { step, .. } => Some(step.clone()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use updraft_run::{Input, Timestamp};
+
+    use super::*;
+
+    fn record(steps: &[&str]) -> Record {
+        let ended = |step: &&str| Event::StepCancelled { step: StepId::parse(step).unwrap() };
+        Record { at: Timestamp::default(), input: Input::Pause, events: steps.iter().map(ended).collect() }
+    }
+
+    #[test]
+    fn the_order_of_steps_at_the_same_time_is_no_difference() {
+        let parting = Parting::of(&[record(&["a", "b", "c"])], &[record(&["c"]), record(&["a", "b"])]);
+        assert_eq!((parting.left, parting.right, parting.step), (None, None, None));
+    }
+
+    #[test]
+    fn the_first_difference_has_its_number_in_each_run() {
+        let parting = Parting::of(&[record(&["a", "b", "b", "a"])], &[record(&["b", "a"])]);
+        assert_eq!((parting.left, parting.right, parting.step), (Some(3), None, StepId::parse("b").ok()));
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(folders: &AppFolders, args: &DiffArgs) -> CliResult {
         return Ok(CliExitCode::Done);
     }
     let mut lines = vec![match (found.parts_at, &found.first_step) {
-        (None, _) => "the two runs are the same, event by event".to_owned(),
+        (None, _) => "they do not differ, but for times and the order of steps that ran at the same time".to_owned(),
         (Some(at), Some(step)) => format!("they differ from event {at}, in step `{step}`"),
         (Some(at), None) => format!("they differ from event {at}"),
     }];

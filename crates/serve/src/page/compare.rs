@@ -57,7 +57,7 @@ fn body(runs: &LiveRuns, request: &CompareRequest) -> Result<Markup, Fault> {
         (form)
         p.verdict role="status" {
             @match diff.parts_at {
-                None => "They are the same, event for event.",
+                None => "They do not differ, but for times and the order of steps that ran at the same time.",
                 Some(at) => {
                     "They differ from event " (at) " on"
                     @if let Some(step) = &diff.first_step { ", in the step " strong { (step) } }
