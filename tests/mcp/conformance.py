@@ -14,8 +14,7 @@ passes only if the suite ends with 0 *and* a real check of it succeeded. Everyth
 at all. What the lists do not score is run and shown, but not counted. Ends with 0 only if every scored scenario passed; with
 --expect N, only if exactly N did (whoever does nothing must get 0).
 
-A client's scenarios, and those chosen with --only, each run in a process of their own; a server's run one after the other in
-one process for each revision.
+The scenarios of a PROGRAM run one after the other in one process for each revision, all others in processes of their own.
 """
 
 import argparse
@@ -69,7 +68,7 @@ class Scenario:
         return [c for c in self.checks if c["status"] == status and not c["id"].startswith("wire-schema")]
 
     def passed(self):
-        return self.code == 0 and bool(self.real("SUCCESS"))
+        return self.code == 0 and self.passed_by_checks()
 
     def passed_by_checks(self):
         return bool(self.real("SUCCESS")) and not [c for c in self.checks if c["status"] == "FAILURE"]
@@ -96,15 +95,18 @@ def run_together(suite, about, planned, environ):
     """Runs all scenarios of a revision in one process. How it ends counts for those that failed, or for all if none of them did."""
     with tempfile.TemporaryDirectory() as folder:
         args = [*about, "--requirements", planned[0].revision, "--timeout", str(SECONDS * 1000), "-o", folder]
-        done = subprocess.run([*suite, *args], env=environ, capture_output=True, text=True, timeout=40 * SECONDS)
+        try:
+            done = subprocess.run([*suite, *args], env=environ, capture_output=True, text=True, timeout=40 * SECONDS)
+            code, log = done.returncode, done.stdout + done.stderr
+        except subprocess.TimeoutExpired:
+            code, log = "no end", "it did not end in time"
         for one in planned:
             for place in Path(folder).iterdir():
                 if re.fullmatch(rf"(server-)?{re.escape(one.name)}-\d{{4}}-\d\d-\d\dT.*", place.name):
-                    one.checks += json.loads((place / "checks.json").read_text())
+                    one.checks += [check for file in place.glob("checks.json") for check in json.loads(file.read_text())]
     failed = [one for one in planned if not one.reason and not one.passed_by_checks()]
     for one in planned:
-        one.code = done.returncode if one in failed or not failed else 0
-        one.log = done.stdout + done.stderr
+        one.code, one.log = code if one in failed or not failed else 0, log
         one.show()
 
 

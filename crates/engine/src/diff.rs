@@ -13,9 +13,9 @@ use crate::report::{RunReport, StepReport};
 /// How two runs differ.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunDiff {
-    /// The number of the first event that differs, if there is one: in the first run or, if that is shorter, in the second.
+    /// The number of the first event that differs, if there is one: in the first run or, if it has no such event, in the second.
     pub parts_at: Option<u64>,
-    /// The number of that event in the first run; absent if the run ends before it.
+    /// The number of that event in the first run; absent if the step, or the run, has no further event there.
     pub left_event: Option<u64>,
     /// Its number in the second run.
     pub right_event: Option<u64>,
@@ -89,7 +89,7 @@ impl Parting {
         let partings = steps.into_iter().filter_map(|step| {
             Self::in_step(step.as_ref(), left.get(step).unwrap_or(&none), right.get(step).unwrap_or(&none))
         });
-        partings.min_by_key(|parting| parting.left.or(parting.right)).unwrap_or_default()
+        partings.min_by_key(|parting| parting.left.into_iter().chain(parting.right).min()).unwrap_or_default()
     }
 
     fn in_step(step: Option<&StepId>, left: &[(u64, Event)], right: &[(u64, Event)]) -> Option<Self> {
@@ -106,7 +106,7 @@ type EventsByStep = BTreeMap<Option<StepId>, Vec<(u64, Event)>>;
 fn by_step(records: &[Record]) -> EventsByStep {
     let mut found = EventsByStep::new();
     for (number, event) in telling(records) {
-        found.entry(step_of(&event)).or_default().push((number, event));
+        found.entry(event.step().cloned()).or_default().push((number, event));
     }
     found
 }
@@ -120,6 +120,7 @@ fn telling(records: &[Record]) -> Vec<(u64, Event)> {
         | Event::Begun { .. }
         | Event::Interrupted { .. }
         | Event::Awaited { .. }
+        | Event::Noted { .. }
         | Event::Named { .. }
         | Event::Paused
         | Event::Resumed { .. } => None,
@@ -138,27 +139,6 @@ fn at_once(reply: Reply) -> Reply {
             Reply::Answer(Arc::new(ModelAnswer { waited: Millis::default(), ..(*answer).clone() }))
         }
         other => other,
-    }
-}
-
-fn step_of(event: &Event) -> Option<StepId> {
-    match event {
-        Event::Wanted { id, .. }
-        | Event::Replied { id, .. }
-        | Event::Rejected { id, .. }
-        | Event::Reserved { id, .. }
-        | Event::Held { id, .. } => Some(id.step.clone()),
-        Event::Wrote { step, .. }
-        | Event::Cited { step, .. }
-        | Event::Judged { step, .. }
-        | Event::Proved { step, .. }
-        | Event::Advised { step, .. }
-        | Event::StepDone { step, .. }
-        | Event::StepFailed { step, .. }
-        | Event::StepSkipped { step, .. }
-        | Event::StepCancelled { step }
-        | Event::Compacted { step, .. } => Some(step.clone()),
-        _ => None,
     }
 }
 
@@ -183,5 +163,15 @@ mod tests {
     fn the_first_difference_has_its_number_in_each_run() {
         let parting = Parting::of(&[record(&["a", "b", "b", "a"])], &[record(&["b", "a"])]);
         assert_eq!((parting.left, parting.right, parting.step), (Some(3), None, StepId::parse("b").ok()));
+    }
+
+    #[test]
+    fn what_only_one_run_was_told_is_the_first_difference_in_either_order() {
+        let told = Record { events: vec![Event::Told { message: "hurry".into() }], ..record(&[]) };
+        let (short, long) = ([record(&["a", "b"])], [record(&["a"]), told, record(&["b", "b"])]);
+        let parting = Parting::of(&short, &long);
+        assert_eq!((parting.left, parting.right, parting.step), (None, Some(2), None));
+        let parting = Parting::of(&long, &short);
+        assert_eq!((parting.left, parting.right, parting.step), (Some(2), None, None));
     }
 }

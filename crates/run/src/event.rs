@@ -1,5 +1,7 @@
 //! The events of a run. The vocabulary only grows: no event is ever renamed, removed or given another meaning.
 
+mod step;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

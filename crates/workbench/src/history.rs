@@ -193,11 +193,11 @@ impl RunHistory {
             }
             other => {
                 if let Some((text, is_bad)) = entries::note(other) {
-                    self.push(position, at, entries::step_of(other), EntryKind::Note { text, is_bad });
+                    self.push(position, at, other.step(), EntryKind::Note { text, is_bad });
                 }
             }
         }
-        if let Some(step) = entries::step_of(event) {
+        if let Some(step) = event.step() {
             self.touched.insert(step.clone(), position);
         }
     }

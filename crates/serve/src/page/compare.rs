@@ -115,7 +115,7 @@ fn side(runs: &LiveRuns, id: &str, differ: bool, at: Option<u64>) -> Result<Mark
                         p { a href={ "/runs/" (id) "?at=" (event.number) } { "At event " (event.number) } }
                         (events::content(event))
                     }
-                    None if differ => p.hint { "This run ends before the event in which they differ." },
+                    None if differ => p.hint { "This run has no such event." },
                     None => {}
                 }
                 @if run.is_over() { (chat::said(&run.answer())) }
