@@ -316,14 +316,26 @@ def try_moved(table, stage, way, name):
     stage.finish(run[0])
 
 
+def logged(stage, run, word):
+    """The entry of a run's log in Restate that contains a word. Until all partitions have a leader again, a query sees only some."""
+    query = f"select service_key, value_utf8 from state where service_name = 'Log.w1' and service_key like '{run}~%'"
+    deadline = time.time() + 60
+    while True:
+        _, found = post(f"{stage.node.admin}/query", {"query": query}, {"accept": "application/json"})
+        rows = json.loads(found)["rows"]
+        for row in rows:
+            if word in row["value_utf8"]:
+                return row
+        assert time.time() < deadline, f"no entry of {run} has the word {word}: {[row['service_key'] for row in rows]}"
+        time.sleep(0.2)
+
+
 def try_damaged(table, stage, way, name):
     """A log that was changed in Restate is refused in words, and nothing is done with it."""
     run = stage.begin(way, name)
     at = stage.until_waiting(run)["id"]
     stage.kill()
-    _, found = post(f"{stage.node.admin}/query", {"query": f"select service_key, value_utf8 from state where service_name = 'Log.w1' and service_key like '{run}~%'"},
-                    {"accept": "application/json"})
-    row = next(row for row in json.loads(found)["rows"] if "colour" in row["value_utf8"])
+    row = logged(stage, run, "colour")
     key, changed = row["service_key"], list(row["value_utf8"].replace("colour", "flavour").encode())
     post(f"{stage.node.admin}/services/Log.w1/state", {"object_key": key, "new_state": {"entry": changed}})
     time.sleep(0.5)
