@@ -17,7 +17,7 @@ pub(crate) fn run(folders: &AppFolders, args: &DiffArgs) -> CliResult {
     }
     let mut lines = vec![match (found.parts_at, &found.first_step) {
         (None, _) => "they do not differ, but for times and the order of steps that ran at the same time".to_owned(),
-        (Some(at), Some(step)) => format!("they differ from event {at}, in step `{step}`"),
+        (Some(at), Some(step)) => format!("they differ from event {at}; the first step that differs is `{step}`"),
         (Some(at), None) => format!("they differ from event {at}"),
     }];
     lines.extend(found.steps.iter().map(in_words));

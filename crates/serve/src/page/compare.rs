@@ -60,7 +60,7 @@ fn body(runs: &LiveRuns, request: &CompareRequest) -> Result<Markup, Fault> {
                 None => "They do not differ, but for times and the order of steps that ran at the same time.",
                 Some(at) => {
                     "They differ from event " (at) " on"
-                    @if let Some(step) = &diff.first_step { ", in the step " strong { (step) } }
+                    @if let Some(step) = &diff.first_step { "; the first step that differs is " strong { (step) } }
                     (same)
                 }
             }
