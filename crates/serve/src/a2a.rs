@@ -45,6 +45,7 @@ use updraft_workbench::UpdraftService;
 use crate::admission::AdmissionSlot;
 use crate::bearer::BearerAccess;
 use crate::bearer_gate::{BearerGate, GateRefusal};
+use crate::route_handler::handler;
 use failure::{A2aErrorKind, A2aFailure};
 
 /// The version of the protocol that is spoken here.
@@ -74,11 +75,11 @@ pub(crate) fn router(
 ) -> Router {
     let state = Arc::new(A2aState { service, access, is_encrypted, beginning: tokio::sync::Mutex::default(), stop });
     push::resume(&state);
-    let for_all = Router::new().route("/.well-known/agent-card.json", get(agent_card::show));
+    let for_all = Router::new().route("/.well-known/agent-card.json", get(handler(agent_card::show)));
     let routes = Router::new()
-        .route("/a2a", post(json_rpc::answer))
-        .route("/a2a/v1", any(rest::answer))
-        .route("/a2a/v1/{*path}", any(rest::answer))
+        .route("/a2a", post(handler(json_rpc::answer)))
+        .route("/a2a/v1", any(handler(rest::answer)))
+        .route("/a2a/v1/{*path}", any(handler(rest::answer)))
         .layer(from_fn_with_state(Arc::clone(&state), check));
     for_all.merge(routes).with_state(state)
 }

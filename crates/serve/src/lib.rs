@@ -19,6 +19,7 @@
 //! | `wait_words.rs` | runs that need a person, in words |
 //! | `page.rs` and `page/` | the web page |
 //! | `api.rs` and `api/` | the HTTP API |
+//! | `route_handler.rs` | handlers of routes, behind one type |
 //! | `webhooks.rs` | other servers that are told about runs |
 //! | `unread_body.rs` | connections of requests that were answered before they were read |
 //! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
@@ -38,6 +39,7 @@ mod openai;
 mod page;
 mod priority;
 mod process_figures;
+mod route_handler;
 mod run_follower;
 mod tls;
 mod token;

@@ -14,10 +14,11 @@ use updraft_workbench::observe::{MetricKind, MetricsText};
 use crate::admission::AdmissionSlot;
 use crate::bearer::BearerAccess;
 use crate::process_figures::ProcessFigures;
+use crate::route_handler::handler;
 
 /// The route, for whoever may look at runs.
 pub(crate) fn router(service: UpdraftService, access: BearerAccess) -> Router {
-    Router::new().route("/metrics", get(show)).layer(from_fn_with_state(access, check)).with_state(service)
+    Router::new().route("/metrics", get(handler(show))).layer(from_fn_with_state(access, check)).with_state(service)
 }
 
 async fn check(

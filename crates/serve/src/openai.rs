@@ -47,6 +47,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
 
 use crate::bearer::BearerAccess;
+use crate::route_handler::handler;
 
 /// What every part of this door needs.
 pub(crate) struct OpenAiState {
@@ -64,15 +65,15 @@ pub(crate) struct OpenAiState {
 pub(crate) fn router(state: OpenAiState) -> Router {
     let state = Arc::new(state);
     Router::new()
-        .route("/v1/models", get(catalog::list))
-        .route("/v1/models/{*model}", get(catalog::show))
-        .route("/v1/chat/completions", post(chat::complete))
-        .route("/v1/responses", post(responses::create))
-        .route("/v1/responses/{id}", get(responses::show).delete(responses::delete))
-        .route("/v1/responses/{id}/cancel", post(responses::cancel))
-        .route("/v1/responses/{id}/input_items", get(responses::input_items))
-        .route("/v1", any(failure::unknown))
-        .route("/v1/{*rest}", any(failure::unknown))
+        .route("/v1/models", get(handler(catalog::list)))
+        .route("/v1/models/{*model}", get(handler(catalog::show)))
+        .route("/v1/chat/completions", post(handler(chat::complete)))
+        .route("/v1/responses", post(handler(responses::create)))
+        .route("/v1/responses/{id}", get(handler(responses::show)).delete(handler(responses::delete)))
+        .route("/v1/responses/{id}/cancel", post(handler(responses::cancel)))
+        .route("/v1/responses/{id}/input_items", get(handler(responses::input_items)))
+        .route("/v1", any(handler(failure::unknown)))
+        .route("/v1/{*rest}", any(handler(failure::unknown)))
         .method_not_allowed_fallback(failure::wrong_method)
         .layer(from_fn_with_state(Arc::clone(&state), gate::check))
         .with_state(state)

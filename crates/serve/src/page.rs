@@ -77,6 +77,8 @@ use axum::routing::{get, post};
 use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
 
+use crate::route_handler::handler;
+
 pub use access::PageAccess;
 pub use address::PageAddress;
 pub use export_page::run_as_html;
@@ -102,35 +104,44 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
     let patches = patch_cache::PatchCache::default();
     let state = Arc::new(PageState { service, access, patches, stop });
     Router::new()
-        .route("/", get(sessions::show))
-        .route("/enter", get(enter::enter).post(enter::sign_in_with).layer(DefaultBodyLimit::max(MOST_OF_TOKEN)))
-        .route("/leave", post(enter::leave))
-        .route("/inbox", get(inbox::show))
-        .route("/new", get(new_run::show).post(new_run::start).layer(DefaultBodyLimit::max(MOST_SENT)))
-        .route("/assets/{name}", get(assets::show))
-        .route("/runs/{id}", get(run_page::show))
-        .route("/runs/{id}/stream", get(stream::open))
-        .route("/compare", get(compare::show))
-        .route("/knowledge", get(knowledge::show).post(knowledge::ingest))
-        .route("/memory", get(memory::show).post(memory::change))
-        .route("/tools", get(tools::list))
-        .route("/tools/{name}", get(tools::show).post(tools::call))
-        .route("/settings", get(settings::show))
-        .route("/doctor", get(doctor::show))
-        .route("/schedules", get(schedules::show))
-        .route("/users", get(people::show).post(people::change))
+        .route("/", get(handler(sessions::show)))
+        .route(
+            "/enter",
+            get(handler(enter::enter)).post(handler(enter::sign_in_with)).layer(DefaultBodyLimit::max(MOST_OF_TOKEN)),
+        )
+        .route("/leave", post(handler(enter::leave)))
+        .route("/inbox", get(handler(inbox::show)))
+        .route(
+            "/new",
+            get(handler(new_run::show)).post(handler(new_run::start)).layer(DefaultBodyLimit::max(MOST_SENT)),
+        )
+        .route("/assets/{name}", get(handler(assets::show)))
+        .route("/runs/{id}", get(handler(run_page::show)))
+        .route("/runs/{id}/stream", get(handler(stream::open)))
+        .route("/compare", get(handler(compare::show)))
+        .route("/knowledge", get(handler(knowledge::show)).post(handler(knowledge::ingest)))
+        .route("/memory", get(handler(memory::show)).post(handler(memory::change)))
+        .route("/tools", get(handler(tools::list)))
+        .route("/tools/{name}", get(handler(tools::show)).post(handler(tools::call)))
+        .route("/settings", get(handler(settings::show)))
+        .route("/doctor", get(handler(doctor::show)))
+        .route("/schedules", get(handler(schedules::show)))
+        .route("/users", get(handler(people::show)).post(handler(people::change)))
         .route(
             "/runs/{id}/plan",
-            get(plan_page::show).post(plan_page::change).layer(DefaultBodyLimit::max(MOST_OF_FORK)),
+            get(handler(plan_page::show)).post(handler(plan_page::change)).layer(DefaultBodyLimit::max(MOST_OF_FORK)),
         )
-        .route("/runs/{id}/tell", post(actions::tell))
-        .route("/runs/{id}/approve", post(actions::approve))
-        .route("/runs/{id}/answer", post(actions::answer))
-        .route("/runs/{id}/pause", post(actions::pause))
-        .route("/runs/{id}/resume", post(actions::resume))
-        .route("/runs/{id}/cancel", post(actions::cancel))
-        .route("/runs/{id}/fork", get(fork::show).post(fork::start).layer(DefaultBodyLimit::max(MOST_OF_FORK)))
-        .route("/runs/{id}/rerun", post(actions::rerun))
+        .route("/runs/{id}/tell", post(handler(actions::tell)))
+        .route("/runs/{id}/approve", post(handler(actions::approve)))
+        .route("/runs/{id}/answer", post(handler(actions::answer)))
+        .route("/runs/{id}/pause", post(handler(actions::pause)))
+        .route("/runs/{id}/resume", post(handler(actions::resume)))
+        .route("/runs/{id}/cancel", post(handler(actions::cancel)))
+        .route(
+            "/runs/{id}/fork",
+            get(handler(fork::show)).post(handler(fork::start)).layer(DefaultBodyLimit::max(MOST_OF_FORK)),
+        )
+        .route("/runs/{id}/rerun", post(handler(actions::rerun)))
         .fallback(failure::unknown)
         .layer(from_fn_with_state(Arc::clone(&state), access::check))
         .layer(from_fn(packing::pack))
