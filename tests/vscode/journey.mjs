@@ -220,6 +220,13 @@ test('what the run changed is reviewed by hunk: one is kept, the others are put 
   const wanted = BETTER.split('\n')[0] + POEM.slice(POEM.indexOf('\n'));
   await until('the text with one hunk', async () => (await world.read('poem.txt')) === wanted);
   await row('poem.txt').waitFor({ state: 'detached' });
+  // What is taken back in the editor is open again.
+  await openFile('poem.txt');
+  await line('the mill is by the water').click();
+  await world.page.keyboard.press('Control+Z');
+  await row('and all the world is still. → ').waitFor();
+  await world.page.keyboard.press('Control+Y');
+  await row('poem.txt').waitFor({ state: 'detached' });
   await act('made.txt', 'Put Back');
   await until('the end of made.txt', async () => (await world.read('made.txt').catch(() => undefined)) === undefined);
   await world.shoot('7-reviewed');

@@ -47,13 +47,16 @@ export class ReviewSession implements vscode.TextDocumentContentProvider, vscode
   #reviews: FileReview[] = [];
   #files: OpenFile[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** How many comparisons were begun. */
+  #comparisons = 0;
 
   constructor(memory: vscode.Memento, link: ServerLink) {
     this.#memory = memory;
     this.#link = link;
     const watcher = vscode.workspace.createFileSystemWatcher('**/*');
     const look = (uri: vscode.Uri): void => {
-      if (!this.#files.some((file) => file.uri.toString() === uri.toString())) return;
+      // All that the run has changed, also where nothing is open now: an editor may show the text of a moment ago.
+      if (!this.#reviews.some((review) => uriOf(review)?.toString() === uri.toString())) return;
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => void this.#compare(), BURST_MS);
     };
@@ -126,11 +129,12 @@ export class ReviewSession implements vscode.TextDocumentContentProvider, vscode
 
   /** Compares all files anew. */
   async #compare(): Promise<void> {
-    const root = workspaceFolder();
+    const comparison = ++this.#comparisons;
     const kept = this.#kept(this.#run);
     const files: OpenFile[] = [];
-    for (const review of root === undefined ? [] : this.#reviews) {
-      const uri = vscode.Uri.joinPath(root!, review.path);
+    for (const review of this.#reviews) {
+      const uri = uriOf(review);
+      if (uri === undefined) continue;
       const base = kept.bases[review.path] ?? review.before ?? '';
       if (review.change !== 'changed' || review.hidden !== null) {
         const isOpen = review.state !== 'as_before' && !kept.files.includes(review.path);
@@ -140,6 +144,8 @@ export class ReviewSession implements vscode.TextDocumentContentProvider, vscode
       const found = hunks(base, await textOf(uri));
       if (found.length > 0) files.push({ review, uri, base, hunks: found });
     }
+    // A later one has read newer texts.
+    if (comparison !== this.#comparisons) return;
     this.#files = files;
     void vscode.commands.executeCommand('setContext', 'updraft.isReviewing', files.length > 0);
     this.#changed.fire();
@@ -155,6 +161,12 @@ export class ReviewSession implements vscode.TextDocumentContentProvider, vscode
     const newest = Object.entries(others).slice(-(MOST_REMEMBERED - 1));
     await this.#memory.update(REMEMBERED, { ...Object.fromEntries(newest), [this.#run ?? '']: kept });
   }
+}
+
+/** Where a file is, if a folder is open. */
+function uriOf(review: FileReview): vscode.Uri | undefined {
+  const root = workspaceFolder();
+  return root && vscode.Uri.joinPath(root, review.path);
 }
 
 /** The text of a file as the person sees it. */
