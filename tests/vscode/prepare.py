@@ -15,18 +15,19 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 EXTENSION = HERE.parent.parent / "editors" / "vscode"
-sys.path.insert(0, str(HERE.parent / "judges"))
+sys.path[:0] = [str(HERE.parent / "judges"), str(HERE.parent / "mcp")]
 from environment import cache, made_once  # noqa: E402
-
-OPTIONS = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--engine-strict=false"]
+from packages import bun_install, npm_install  # noqa: E402
 
 
 def key(*files):
     return hashlib.sha256(b"\n".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
-def npm(folder, *words):
-    subprocess.run(["npm", *words, "--prefix", folder, *OPTIONS], cwd=folder, check=True, stdout=sys.stderr)
+def install(folder, *options):
+    """Installs what the package.json of a folder and the list of versions beside it say, and runs no scripts."""
+    if not bun_install(folder, *options):
+        npm_install(folder, "--ignore-scripts", *options)
 
 
 def editor():
@@ -34,10 +35,10 @@ def editor():
 
     def fill(making):
         shutil.copy(HERE / "package.json", making)
-        npm(making, "install")
+        install(making)
         inner = making / "node_modules" / "code-server" / "lib" / "vscode"
         for folder in (inner, inner / "extensions"):
-            npm(folder, "install", "--omit=dev")
+            install(folder, "--omit=dev")
         # Checks that what was installed starts.
         entry = making / "node_modules" / "code-server" / "out" / "node" / "entry.js"
         subprocess.run([node(making), entry, "--version"], check=True, stdout=sys.stderr)
@@ -55,7 +56,7 @@ def builders():
     def fill(making):
         for name in ("package.json", "package-lock.json"):
             shutil.copy(EXTENSION / name, making)
-        npm(making, "ci")
+        install(making)
 
     return made_once(cache() / f"vscode-extension-{key(EXTENSION / 'package-lock.json')}", fill)
 
