@@ -87,7 +87,7 @@ prepare_python() {
         skip "tests against networkx and official clients: could not install tests/judges/requirements.txt from PyPI"
     fi
     prepare_model
-    if UPDRAFT_TEST_MCP_PYTHON=$(python3 tests/judges/environment.py tests/mcp-servers/requirements.txt); then
+    if UPDRAFT_TEST_MCP_PYTHON=$(python3 tests/judges/environment.py --compile tests/mcp-servers/requirements.txt); then
         printf 'MCP servers of PyPI ready\n'
     else
         UPDRAFT_TEST_MCP_PYTHON=""

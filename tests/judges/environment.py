@@ -1,6 +1,8 @@
 """Makes a Python environment of a requirements file, once, in the cache, and prints its Python.
 
-environment.py REQUIREMENTS
+environment.py REQUIREMENTS [--compile]
+
+With --compile, all of it is compiled at once: where it is used cannot be written to, so Python would compile it at every start.
 
 The folder's name holds the requirements and the Python, so what is there is right. It is made under another name and
 renamed when it is complete: two at the same time do not disturb each other, and one that is interrupted leaves nothing
@@ -77,18 +79,22 @@ def identity(text):
     return hashlib.sha256("\n".join([text, sys.version, sys.base_prefix]).encode()).hexdigest()[:12]
 
 
-def environment(requirements):
+def environment(requirements, is_compiled=False):
     """The Python of the environment."""
 
     def fill(making):
         if not uv_install(making, requirements):
             pip_install(making, "--requirement", str(requirements))
+        if is_compiled:
+            # Some packages carry files for other versions of Python, which cannot be compiled.
+            subprocess.run([making / "bin" / "python", "-m", "compileall", "-qq", making / "lib"])
 
     name = f"{requirements.resolve().parent.name}-{identity(requirements.read_text())}"
     return made_once(cache() / name, fill) / "bin" / "python"
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    wanted = [word for word in sys.argv[1:] if word != "--compile"]
+    if len(wanted) != 1:
         sys.exit(__doc__)
-    print(environment(Path(sys.argv[1])))
+    print(environment(Path(wanted[0]), is_compiled="--compile" in sys.argv))

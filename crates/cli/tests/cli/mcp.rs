@@ -209,16 +209,21 @@ fn prepared(variable: &str) -> Option<String> {
     found
 }
 
-/// Runs a goal whose model makes one call to a server's tool, and gives what the call gave.
-fn call_in_a_run(world: &World, tool: &str, args: &serde_json::Value) -> String {
-    let model = world.script("s.json", &json!([{"calls": [{"name": tool, "args": args}]}, {"text": "Done."}]));
+/// Runs a goal whose model makes these calls, one after the other, and gives what each gave.
+fn calls_in_a_run(world: &World, calls: &[(&str, &serde_json::Value)]) -> Vec<String> {
+    let mut turns: Vec<_> = calls.iter().map(|(tool, args)| json!({"calls": [{"name": tool, "args": args}]})).collect();
+    turns.push(json!({"text": "Done."}));
+    let model = world.script("s.json", &json!(turns));
     // In a workspace that nobody trusts, a server that reaches the network would need a person's word.
     world.updraft(&["trust", "--yes"]).code(0);
     let ran = world.updraft(&["run", "--json", "--yes", "--model", &model, "--agent", "coder", "use it"]).code(0);
     let is_result = |line: &serde_json::Value| line["type"] == "item.completed" && line["item"]["kind"] == "tool_call";
-    let done = ran.json().into_iter().find(is_result).unwrap_or_else(|| panic!("{}\n{}", ran.out, ran.err));
-    assert_eq!(done["item"]["ok"], true, "{done}");
-    done["item"]["output"].to_string()
+    let done: Vec<_> = ran.json().into_iter().filter(is_result).collect();
+    assert_eq!(done.len(), calls.len(), "{}\n{}", ran.out, ran.err);
+    for call in &done {
+        assert_eq!(call["item"]["ok"], true, "{call}");
+    }
+    done.iter().map(|call| call["item"]["output"].to_string()).collect()
 }
 
 /// A process that ends with the test, however that ends.
@@ -251,13 +256,16 @@ fn runs_use_the_reference_servers_of_npm() {
     for name in ["everything", "files", "memory"] {
         world.updraft(&["mcp", "trust", name, "--yes"]).code(0);
     }
-    let echoed = call_in_a_run(&world, "mcp_everything_echo", &json!({"message": "hello"}));
-    assert!(echoed.contains("Echo: hello"), "{echoed}");
-    let read = call_in_a_run(&world, "mcp_files_read_text_file", &json!({"path": ws.join("a.txt")}));
-    assert!(read.contains("hello"), "{read}");
+    // One run for all: each would start all three servers.
+    let echo = json!({"message": "hello"});
+    let read = json!({"path": ws.join("a.txt")});
     let entity = json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["programs"]}]});
-    let kept = call_in_a_run(&world, "mcp_memory_create_entities", &entity);
-    assert!(kept.contains("Ada"), "{kept}");
+    let calls =
+        [("mcp_everything_echo", &echo), ("mcp_files_read_text_file", &read), ("mcp_memory_create_entities", &entity)];
+    let answers = calls_in_a_run(&world, &calls);
+    for (answer, expected) in answers.iter().zip(["Echo: hello", "hello", "Ada"]) {
+        assert!(answer.contains(expected), "{answer}");
+    }
 }
 
 #[test]
@@ -303,14 +311,16 @@ fn runs_use_the_reference_servers_of_pypi() {
     for name in ["git", "time", "fetch"] {
         world.updraft(&["mcp", "trust", name, "--yes"]).code(0);
     }
-    let log = call_in_a_run(&world, "mcp_git_git_log", &json!({"repo_path": ws, "max_count": 1}));
+    // One run for all: each would start all three servers.
+    let log = json!({"repo_path": ws, "max_count": 1});
     let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
-    let time = call_in_a_run(&world, "mcp_time_convert_time", &time);
-    let url = format!("http://127.0.0.1:{port}/a.txt");
-    let fetched = call_in_a_run(&world, "mcp_fetch_fetch", &json!({"url": url, "raw": true}));
-    assert!(log.contains("Begin"), "{log}");
-    assert!(time.contains("21:00"), "{time}");
-    assert!(fetched.contains("hello"), "{fetched}");
+    let page = json!({"url": format!("http://127.0.0.1:{port}/a.txt"), "raw": true});
+    // What reaches the network first: after words from outside it would need an approval.
+    let calls = [("mcp_fetch_fetch", &page), ("mcp_git_git_log", &log), ("mcp_time_convert_time", &time)];
+    let answers = calls_in_a_run(&world, &calls);
+    for (answer, expected) in answers.iter().zip(["hello", "Begin", "21:00"]) {
+        assert!(answer.contains(expected), "{answer}");
+    }
 }
 
 #[test]
