@@ -458,10 +458,40 @@ pub(crate) struct PruneArgs {
 mod tests {
     use super::*;
 
+    /// Each flag of a command once, what is in conflict with it exists, and what may be left out stands last. clap checks that itself,
+    /// but not where dependencies are built without debug assertions, as ours are.
     #[test]
     fn the_arguments_are_consistent() {
         use clap::CommandFactory;
-        CliArgs::command().debug_assert();
+        let mut root = CliArgs::command();
+        root.build();
+        let mut waiting = vec![&root];
+        let mut looked_at = 0;
+        while let Some(command) = waiting.pop() {
+            let mut flags = std::collections::BTreeSet::new();
+            let mut last_optional = None;
+            for argument in command.get_arguments() {
+                let longs = argument.get_long_and_visible_aliases().unwrap_or_default();
+                let shorts = argument.get_short_and_visible_aliases().unwrap_or_default();
+                let words =
+                    longs.iter().map(|long| format!("--{long}")).chain(shorts.iter().map(|short| format!("-{short}")));
+                for flag in words.chain([argument.get_id().to_string()]) {
+                    assert!(flags.insert(flag.clone()), "{} has {flag} twice", command.get_name());
+                }
+                let _ = command.get_arg_conflicts_with(argument); // panics if one of them is unknown
+                if argument.is_positional() {
+                    assert!(
+                        !argument.is_required_set() || last_optional.is_none(),
+                        "{} {argument}",
+                        command.get_name()
+                    );
+                    last_optional = (!argument.is_required_set()).then_some(argument);
+                }
+                looked_at += 1;
+            }
+            waiting.extend(command.get_subcommands());
+        }
+        assert!(looked_at > 300, "{looked_at} arguments");
     }
 
     /// A doc comment on a flattened struct would replace what its command says about itself.
