@@ -389,12 +389,17 @@ start_part() {
     local number=$1 function=${PARTS[$1]#*=}
     set -m
     (
-        trap 'printf "%s\n" "$?" >"$SCRATCH/$number.ended" && mv "$SCRATCH/$number.ended" "$SCRATCH/$number.status"' EXIT
+        trap 'printf "%s\n" "$?" >"$SCRATCH/$number.ended" && times >"$SCRATCH/$number.times" && mv "$SCRATCH/$number.ended" "$SCRATCH/$number.status"' EXIT
         "$function"
     ) >"$SCRATCH/$number.log" 2>&1 </dev/null &
     JOBS[number]=$!
     BEGAN[number]=$SECONDS
     set +m
+}
+
+# The seconds that `times` counted in a file. What was killed without being waited for is missing in them.
+processor_time() {
+    { cat "$1" 2>/dev/null || true; } | tr 'ms' '  ' | awk '{ for (n = 1; n < NF; n += 2) sum += 60 * $n + $(n + 1) } END { printf "%ds", sum }'
 }
 
 # Runs all parts, one more at a time than there are cores, and prints what each said when it has ended. They wait for servers and
@@ -422,7 +427,7 @@ run_parts() {
             kill -- "-${JOBS[number]}" 2>/dev/null || true
             unset "JOBS[number]"
             heading "${PARTS[number]%%=*}"
-            printf '(it took %ss)\n' "$((SECONDS - BEGAN[number]))"
+            printf '(it took %ss, %s of processor time)\n' "$((SECONDS - BEGAN[number]))" "$(processor_time "$SCRATCH/$number.times")"
             cat "$SCRATCH/$number.log"
             if ((status != 0)); then
                 printf '!! it ended with %s\n' "$status"
