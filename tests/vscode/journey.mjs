@@ -221,8 +221,7 @@ test('what the run changed is reviewed by hunk: one is kept, the others are put 
   await until('the text with one hunk', async () => (await world.read('poem.txt')) === wanted);
   await row('poem.txt').waitFor({ state: 'detached' });
   // What is taken back in the editor is open again.
-  await openFile('poem.txt');
-  await line('the mill is by the water').click();
+  await world.page.locator('.editor.modified .view-line', { hasText: 'the mill is by the water' }).click();
   await world.page.keyboard.press('Control+Z');
   await row('and all the world is still. → ').waitFor();
   await world.page.keyboard.press('Control+Y');
