@@ -14,8 +14,7 @@ passes only if the suite ends with 0 *and* a real check of it succeeded. Everyth
 at all. What the lists do not score is run and shown, but not counted. Ends with 0 only if every scored scenario passed; with
 --expect N, only if exactly N did (whoever does nothing must get 0).
 
-All scenarios run in one process of the suite for each revision: those of a PROGRAM one after the other, those of a COMMAND at once. With
---only, and at a URL, each has a process of its own.
+The scenarios of a PROGRAM run one after the other in one process for each revision, all others in processes of their own.
 """
 
 import argparse
@@ -29,7 +28,7 @@ import tempfile
 from pathlib import Path
 
 REVISIONS = ["2025-11-25", "2026-07-28"]
-# A reconnect that load makes 50 ms early or late fails this one of a client, so it does not run beside the others.
+# A reconnect that load makes 50 ms early or late fails this one, so it has the machine to itself.
 ALONE = ["sse-retry"]
 SECONDS = 30
 
@@ -102,18 +101,13 @@ def run_together(suite, about, planned, environ):
         except subprocess.TimeoutExpired:
             code, log = "no end", "it did not end in time"
         for one in planned:
-            for file in Path(folder).glob("**/checks.json"):
-                place = file.parent.relative_to(folder).as_posix()
-                if re.fullmatch(rf"(server-)?{re.escape(one.name)}-\d{{4}}-\d\d-\d\dT.*", place):
-                    one.checks += json.loads(file.read_text())
+            for place in Path(folder).iterdir():
+                if re.fullmatch(rf"(server-)?{re.escape(one.name)}-\d{{4}}-\d\d-\d\dT.*", place.name):
+                    one.checks += [check for file in place.glob("checks.json") for check in json.loads(file.read_text())]
     failed = [one for one in planned if not one.reason and not one.passed_by_checks()]
     for one in planned:
-        if about[0] == "client" and one.name in ALONE:
-            one.checks = []
-            one.run(suite, about, environ)
-        else:
-            one.code, one.log = code if one in failed or not failed else 0, log
-            one.show()
+        one.code, one.log = code if one in failed or not failed else 0, log
+        one.show()
 
 
 def report(scored, expected):
@@ -154,7 +148,7 @@ def main():
     # The suite starts a few hundred times: what Node has compiled of it is kept.
     environ = os.environ | {"NODE_COMPILE_CACHE": str(wanted.packages / "compiled")}
     try:
-        if (wanted.server or wanted.client) and not wanted.only:
+        if wanted.server and not wanted.only:
             for revision in REVISIONS:
                 run_together(suite, about, [one for one in planned if one.revision == revision], environ)
         else:
