@@ -389,7 +389,7 @@ start_part() {
     local number=$1 function=${PARTS[$1]#*=}
     set -m
     (
-        trap 'printf "%s\n" "$?" >"$SCRATCH/$number.ended" && times >"$SCRATCH/$number.times" && mv "$SCRATCH/$number.ended" "$SCRATCH/$number.status"' EXIT
+        trap 'printf "%s\n" "$?" >"$SCRATCH/$number.ended" && LC_ALL=C && times >"$SCRATCH/$number.times" && mv "$SCRATCH/$number.ended" "$SCRATCH/$number.status"' EXIT
         "$function"
     ) >"$SCRATCH/$number.log" 2>&1 </dev/null &
     JOBS[number]=$!
@@ -397,9 +397,10 @@ start_part() {
     set +m
 }
 
-# The seconds that `times` counted in a file. What was killed without being waited for is missing in them.
+# What `times` wrote into a file, in words; nothing if there is no file. Processes that were killed without being waited for are missing.
 processor_time() {
-    { cat "$1" 2>/dev/null || true; } | tr 'ms' '  ' | awk '{ for (n = 1; n < NF; n += 2) sum += 60 * $n + $(n + 1) } END { printf "%ds", sum }'
+    [[ ! -e $1 ]] ||
+        tr 'ms' '  ' <"$1" | awk '{ for (n = 1; n < NF; n += 2) sum += 60 * $n + $(n + 1) } END { printf ", %ds of processor time", sum }'
 }
 
 # Runs all parts, one more at a time than there are cores, and prints what each said when it has ended. They wait for servers and
@@ -427,7 +428,7 @@ run_parts() {
             kill -- "-${JOBS[number]}" 2>/dev/null || true
             unset "JOBS[number]"
             heading "${PARTS[number]%%=*}"
-            printf '(it took %ss, %s of processor time)\n' "$((SECONDS - BEGAN[number]))" "$(processor_time "$SCRATCH/$number.times")"
+            printf '(it took %ss%s)\n' "$((SECONDS - BEGAN[number]))" "$(processor_time "$SCRATCH/$number.times")"
             cat "$SCRATCH/$number.log"
             if ((status != 0)); then
                 printf '!! it ended with %s\n' "$status"

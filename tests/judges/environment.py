@@ -2,7 +2,8 @@
 
 environment.py REQUIREMENTS [--compile]
 
-With --compile, all of it is compiled at once: where it is used cannot be written to, so Python would compile it at every start.
+With --compile, Python compiles all of it now: where it is used in a sandbox it cannot be written to, and would be compiled at every
+start.
 
 The folder's name holds the requirements and the Python, so what is there is right. It is made under another name and
 renamed when it is complete: two at the same time do not disturb each other, and one that is interrupted leaves nothing
@@ -89,7 +90,7 @@ def environment(requirements, is_compiled=False):
             # Some packages carry files for other versions of Python, which cannot be compiled.
             subprocess.run([making / "bin" / "python", "-m", "compileall", "-qq", making / "lib"])
 
-    name = f"{requirements.resolve().parent.name}-{identity(requirements.read_text())}"
+    name = f"{requirements.resolve().parent.name}-{identity(requirements.read_text())}{'-compiled' if is_compiled else ''}"
     return made_once(cache() / name, fill) / "bin" / "python"
 
 

@@ -220,7 +220,7 @@ test('what the run changed is reviewed by hunk: one is kept, the others are put 
   const wanted = BETTER.split('\n')[0] + POEM.slice(POEM.indexOf('\n'));
   await until('the text with one hunk', async () => (await world.read('poem.txt')) === wanted);
   await row('poem.txt').waitFor({ state: 'detached' });
-  // What is taken back in the editor is open again.
+  // After Undo in the editor, the hunk is open again.
   await world.page.locator('.editor.modified .view-line', { hasText: 'the mill is by the water' }).click();
   await world.page.keyboard.press('Control+Z');
   await row('and all the world is still. → ').waitFor();

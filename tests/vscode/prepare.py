@@ -17,17 +17,11 @@ HERE = Path(__file__).resolve().parent
 EXTENSION = HERE.parent.parent / "editors" / "vscode"
 sys.path[:0] = [str(HERE.parent / "judges"), str(HERE.parent / "mcp")]
 from environment import cache, made_once  # noqa: E402
-from packages import bun_install, npm_install  # noqa: E402
+from packages import install  # noqa: E402
 
 
 def key(*files):
     return hashlib.sha256(b"\n".join(file.read_bytes() for file in files)).hexdigest()[:12]
-
-
-def install(folder, *options):
-    """Installs what the package.json of a folder and the list of versions beside it say, and runs no scripts."""
-    if not bun_install(folder, *options):
-        npm_install(folder, "--ignore-scripts", *options)
 
 
 def editor():
@@ -56,9 +50,9 @@ def builders():
     def fill(making):
         for name in ("package.json", "package-lock.json"):
             shutil.copy(EXTENSION / name, making)
-        install(making)
+        install(making, npm="ci")
 
-    return made_once(cache() / f"vscode-extension-{key(EXTENSION / 'package-lock.json')}", fill)
+    return made_once(cache() / f"vscode-extension-{key(EXTENSION / 'package.json', EXTENSION / 'package-lock.json')}", fill)
 
 
 if __name__ == "__main__":

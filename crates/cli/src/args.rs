@@ -459,7 +459,8 @@ mod tests {
     use super::*;
 
     /// Each flag of a command once, what is in conflict with it exists, and what may be left out stands last. clap checks that itself,
-    /// but not where dependencies are built without debug assertions, as ours are.
+    /// but not where dependencies are built without debug assertions, as ours are. What `requires` names is not checked here: clap does not
+    /// tell it.
     #[test]
     fn the_arguments_are_consistent() {
         use clap::CommandFactory;

@@ -256,7 +256,7 @@ fn runs_use_the_reference_servers_of_npm() {
     for name in ["everything", "files", "memory"] {
         world.updraft(&["mcp", "trust", name, "--yes"]).code(0);
     }
-    // One run for all: each would start all three servers.
+    // One run for all calls: every run starts all three servers.
     let echo = json!({"message": "hello"});
     let read = json!({"path": ws.join("a.txt")});
     let entity = json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["programs"]}]});
@@ -311,11 +311,11 @@ fn runs_use_the_reference_servers_of_pypi() {
     for name in ["git", "time", "fetch"] {
         world.updraft(&["mcp", "trust", name, "--yes"]).code(0);
     }
-    // One run for all: each would start all three servers.
+    // One run for all calls: every run starts all three servers.
     let log = json!({"repo_path": ws, "max_count": 1});
     let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
     let page = json!({"url": format!("http://127.0.0.1:{port}/a.txt"), "raw": true});
-    // What reaches the network first: after words from outside it would need an approval.
+    // The call that reaches the network comes first: after text from outside it would need an approval.
     let calls = [("mcp_fetch_fetch", &page), ("mcp_git_git_log", &log), ("mcp_time_convert_time", &time)];
     let answers = calls_in_a_run(&world, &calls);
     for (answer, expected) in answers.iter().zip(["hello", "Begin", "21:00"]) {

@@ -47,15 +47,15 @@ export class ReviewSession implements vscode.TextDocumentContentProvider, vscode
   #reviews: FileReview[] = [];
   #files: OpenFile[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** How many comparisons were begun. */
-  #comparisons = 0;
+  /** The comparison that was begun last. */
+  #newest: Promise<void> = Promise.resolve();
 
   constructor(memory: vscode.Memento, link: ServerLink) {
     this.#memory = memory;
     this.#link = link;
     const watcher = vscode.workspace.createFileSystemWatcher('**/*');
     const look = (uri: vscode.Uri): void => {
-      // All that the run has changed, also where nothing is open now: an editor may show the text of a moment ago.
+      // Every file that the run changed, not only those with open hunks: an editor may have shown an older text when they were compared.
       if (!this.#reviews.some((review) => uriOf(review)?.toString() === uri.toString())) return;
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => void this.#compare(), BURST_MS);
@@ -127,9 +127,15 @@ export class ReviewSession implements vscode.TextDocumentContentProvider, vscode
     this.#reviews = await client.changes(this.#run ?? '');
   }
 
-  /** Compares all files anew. */
+  /** Compares all files anew, and waits until the newest comparison has ended: a later one has read newer texts. */
   async #compare(): Promise<void> {
-    const comparison = ++this.#comparisons;
+    const mine: Promise<void> = this.#filesToDecide().then((files) => (this.#newest === mine ? this.#show(files) : this.#newest));
+    this.#newest = mine;
+    await mine;
+  }
+
+  /** The files with something to decide, as they are now. */
+  async #filesToDecide(): Promise<OpenFile[]> {
     const kept = this.#kept(this.#run);
     const files: OpenFile[] = [];
     for (const review of this.#reviews) {
@@ -144,8 +150,10 @@ export class ReviewSession implements vscode.TextDocumentContentProvider, vscode
       const found = hunks(base, await textOf(uri));
       if (found.length > 0) files.push({ review, uri, base, hunks: found });
     }
-    // A later one has read newer texts.
-    if (comparison !== this.#comparisons) return;
+    return files;
+  }
+
+  #show(files: OpenFile[]): void {
     this.#files = files;
     void vscode.commands.executeCommand('setContext', 'updraft.isReviewing', files.length > 0);
     this.#changed.fire();
