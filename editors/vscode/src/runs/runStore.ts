@@ -39,6 +39,11 @@ export class RunStore implements vscode.Disposable {
   #isDisposed = false;
   /** What was told last: a view that is drawn again for nothing loses clicks. */
   #told = '';
+  /** How many readings have begun, and which of them gave the detail of a run. */
+  #readings = 0;
+  readonly #readingOf = new Map<string, number>();
+  /** How many events the list said a run had, when it was last read because of that. */
+  readonly #listed = new Map<string, number>();
 
   constructor(link: ServerLink) {
     this.#link = link;
@@ -80,7 +85,9 @@ export class RunStore implements vscode.Disposable {
       } else {
         this.#rows = await client.runs();
         for (const row of this.#rows) {
-          if (!isOver(row.status)) this.#follow(client, row.id);
+          if (isOver(row.status)) continue;
+          this.#follow(client, row.id);
+          void this.#catchUp(row);
         }
         this.#say('ready', '');
       }
@@ -93,12 +100,16 @@ export class RunStore implements vscode.Disposable {
     this.#timer = setTimeout(() => void this.refresh(), isBusy ? BUSY_MS : CALM_MS);
   }
 
-  /** Reads a run and its steps. */
+  /** Reads a run and its steps. Of two readings at the same time, the one that began later counts. */
   async read(id: string): Promise<RunDetail> {
+    const reading = (this.#readings += 1);
     const client = await this.#link.connect();
     const [run, steps] = await Promise.all([client.run(id), client.steps(id)]);
+    const newer = this.#details.get(id);
+    if (newer !== undefined && reading < (this.#readingOf.get(id) ?? 0)) return newer;
     const detail = { run, steps };
     this.#details.set(id, detail);
+    this.#readingOf.set(id, reading);
     return detail;
   }
 
@@ -120,6 +131,21 @@ export class RunStore implements vscode.Disposable {
     this.#state = state;
     this.#problem = problem;
     this.#tell();
+  }
+
+  /**
+   * Reads a run that has other events than the list said last. Its stream tells sooner; but if a reading failed then, a run that waits
+   * for a person has nothing more to tell, and nobody would be asked.
+   */
+  async #catchUp({ id, events }: RunRow): Promise<void> {
+    if (this.#listed.get(id) === events) return;
+    this.#listed.set(id, events);
+    try {
+      await this.read(id);
+      this.#tell();
+    } catch {
+      this.#listed.delete(id); // Tried again with the next list.
+    }
   }
 
   /** Tells that something is new, if it is. */
