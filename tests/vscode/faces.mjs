@@ -17,9 +17,11 @@ const CONTROL = /\x1b(?:\[[0-9;?<>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[
 export class Terminal {
   #said = '';
   #watchers = new Set();
+  static #started = [];
 
   static start(updraft, words, { env, cwd }) {
     const terminal = new Terminal();
+    Terminal.#started.push(terminal);
     const script = path.join(import.meta.dirname, 'terminal.py');
     terminal.process = spawn('python3', [script, updraft, ...words], {
       env: { ...env, TERM: 'xterm-256color', LANG: 'C.UTF-8' }, cwd, stdio: ['pipe', 'pipe', 'inherit'],
@@ -60,6 +62,11 @@ export class Terminal {
   async stop() {
     if (this.process.exitCode === null) this.process.kill();
     await this.ended;
+  }
+
+  // Stops all of them: one that a failed test has left would keep this program from ending.
+  static stopAll() {
+    return Promise.all(Terminal.#started.map((terminal) => terminal.stop()));
   }
 }
 

@@ -76,6 +76,7 @@ before(async () => {
   bridge = await world.bridge();
 });
 after(async () => {
+  await Terminal.stopAll();
   await bridge?.stop();
   await world?.end();
 });

@@ -65,7 +65,7 @@ def main():
             "UPDRAFT": str(Path(words[0]).resolve()), "CHROMIUM": words[1],
             "SCREENSHOTS": str(Path(screenshots).resolve()) if screenshots else "",
         }
-        command = [page / "node_modules/node/bin/node", "--test", "--test-timeout=240000", prepare.HERE / "journey.mjs"]
+        command = [page / "node_modules/node/bin/node", "--test", "--test-timeout=240000", "--test-force-exit", prepare.HERE / "journey.mjs"]
         sys.exit(subprocess.run(command, env=environment).returncode)
 
 

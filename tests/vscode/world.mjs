@@ -52,6 +52,8 @@ export class World {
       'updraft.serve.arguments': ['--model', `openai-compatible/${model}`],
       'workbench.startupEditor': 'none', 'workbench.secondarySideBar.defaultVisibility': 'hidden', 'chat.disableAIFeatures': true,
       'git.enabled': false, 'workbench.reduceMotion': 'on', 'window.restoreWindows': 'none', 'security.workspace.trust.enabled': false,
+      // Else it looks at the ports of all tests of this machine, and says when they are many.
+      'remote.autoForwardPorts': false,
       'editor.minimap.enabled': false, 'files.autoSave': 'off', 'typescript.disableAutomaticTypeAcquisition': true, 'workbench.tips.enabled': false,
     });
     await world.put('../user/User/settings.json', settings);
