@@ -14,6 +14,7 @@ if python=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))' 
     PATH=$python:$PATH
 fi
 STARTED=$SECONDS
+LONGEST_PART=900 # several times what the longest takes, in seconds
 PART=""
 FETCHING="" # the process that fetches what tests need, while everything is built
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/updraft-test.XXXXXX")
@@ -176,6 +177,9 @@ prepare_model() {
         printf 'a real model ready\n'
     fi
 }
+
+# Those who judge the requests of our tests must find what is wrong with requests made for that.
+check_judges() { "$UPDRAFT_TEST_PYTHON" tests/judges/judge.py --self-test; }
 
 # The official conformance suite against our client and our server. Whoever does nothing must get nothing; else the counts
 # would say nothing about ours.
@@ -370,10 +374,10 @@ build_and_lint() {
     cargo build --quiet --workspace --all-targets
 }
 
-# Many tests wait for a time limit or for another process: with one more than cores at a time, the cores rest for a third of it.
+# Many tests wait for a time limit or for another process: with five at a time on two cores, these rest for a fifth of it.
 run_tests() {
     if cargo nextest --version >/dev/null 2>&1; then
-        cargo nextest run --workspace --no-fail-fast --test-threads "$((2 * $(nproc 2>/dev/null || echo 2) + 1))" "$@"
+        cargo nextest run --workspace --no-fail-fast --test-threads "$((3 * $(nproc 2>/dev/null || echo 2) + 1))" "$@"
     else
         cargo test --workspace --no-fail-fast "$@"
     fi
@@ -403,11 +407,11 @@ processor_time() {
         tr 'ms' '  ' <"$1" | awk '{ for (n = 1; n < NF; n += 2) sum += 60 * $n + $(n + 1) } END { printf ", %ds of processor time", sum }'
 }
 
-# Runs all parts, one more at a time than there are cores, and prints what each said when it has ended. They wait for servers and
-# browsers much of the time, and none needs another.
+# Runs all parts, several at a time, and prints what each said when it has ended. They wait for servers and browsers much of the
+# time, and none needs another. One that hangs is ended.
 run_parts() {
     local lanes next=0 running=() still number status failed=""
-    lanes=$(($(nproc 2>/dev/null || echo 2) + 1))
+    lanes=$((2 * $(nproc 2>/dev/null || echo 2) + 1))
     while ((next < ${#PARTS[@]} || ${#running[@]} > 0)); do
         while ((next < ${#PARTS[@]} && ${#running[@]} < lanes)); do
             start_part "$next"
@@ -418,7 +422,10 @@ run_parts() {
         still=()
         for number in "${running[@]}"; do
             if [[ ! -e $SCRATCH/$number.status ]]; then
-                if kill -0 "${JOBS[number]}" 2>/dev/null; then
+                if ((SECONDS - BEGAN[number] > LONGEST_PART)); then
+                    printf '!! it took more than %ss\n' "$LONGEST_PART" >>"$SCRATCH/$number.log"
+                    echo 124 >"$SCRATCH/$number.status"
+                elif kill -0 "${JOBS[number]}" 2>/dev/null; then
                     still+=("$number")
                     continue
                 fi
@@ -505,11 +512,6 @@ FETCHING=""
 prepare
 
 if [[ $MODE == all ]]; then
-    if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
-        heading "judges of our requests"
-        "$UPDRAFT_TEST_PYTHON" tests/judges/judge.py --self-test
-    fi
-
     heading "tests"
     run_tests
 fi
@@ -535,6 +537,7 @@ part "packages" check_packages
 if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
     part "the HTTP API" check_api
     part "A2A" check_a2a
+    part "judges of our requests" check_judges
 fi
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     part "MCP clients of others" check_mcp_clients
