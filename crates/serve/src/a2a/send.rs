@@ -132,7 +132,10 @@ async fn go_on(
     if !message.context.is_empty() && message.context != note.context {
         return Err(A2aFailure::params(format!("task {run} is in another context: {}", note.context)));
     }
-    if note.has(&message.id) {
+    let (place, question) = (TaskPlace { run, context: &note.context }, view.waits.first());
+    let known = note.has(&message.id);
+    // A known message is passed on again if this process was killed before the run had it: then its question is still open.
+    if known && !question.is_some_and(|open| note.has_after(&message.id, &place.message_id(&open.id))) {
         return Ok(());
     }
     if view.status.is_final() {
@@ -145,14 +148,20 @@ async fn go_on(
         let list = added.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
         text = format!("{text}\n\nI have added files to the workspace: {list}");
     }
-    let place = TaskPlace { run, context: &note.context };
-    let mut messages = Vec::new();
-    if let Some(first) = view.waits.first() {
-        messages.push(place.message(&first.id, &asked(&view.waits)));
+    let sent = placed(sent, run, &note.context);
+    let Some(first) = question else {
+        pass_on(state, caller, &view, text).await?;
+        return note.add(runs, run, vec![sent]).await;
+    };
+    // An answer is noted first: whether the run has it as well is seen by its question.
+    if !known {
+        note.add(runs, run, vec![place.message(&first.id, &asked(&view.waits)), sent]).await?;
     }
-    pass_on(state, caller, &view, text).await?;
-    messages.push(placed(sent, run, &note.context));
-    note.add(runs, run, messages).await
+    let passed = pass_on(state, caller, &view, text).await;
+    if passed.is_err() {
+        note.remove_last(runs, run, [&place.message_id(&first.id), &message.id]).await?;
+    }
+    passed
 }
 
 /// Passes what a client says on to a run.

@@ -122,9 +122,14 @@ pub(super) struct TaskPlace<'a> {
 }
 
 impl TaskPlace<'_> {
+    /// The id of the message of this agent about what has an id in the run.
+    pub(super) fn message_id(self, id: &str) -> String {
+        format!("{}-{id}", self.run)
+    }
+
     /// A message of this agent.
     pub(super) fn message(self, id: &str, words: &str) -> Value {
-        json!({ "messageId": format!("{}-{id}", self.run), "contextId": self.context, "taskId": self.run.as_str(),
+        json!({ "messageId": self.message_id(id), "contextId": self.context, "taskId": self.run.as_str(),
                 "role": "ROLE_AGENT", "parts": [{ "text": words }] })
     }
 

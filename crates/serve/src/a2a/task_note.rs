@@ -41,6 +41,11 @@ impl TaskNote {
         self.messages.iter().any(|known| known["messageId"] == message)
     }
 
+    /// Whether a message was received as the next one after another.
+    pub(super) fn has_after(&self, message: &str, earlier: &str) -> bool {
+        self.messages.windows(2).any(|pair| pair[0]["messageId"] == earlier && pair[1]["messageId"] == message)
+    }
+
     /// Keeps it.
     pub(super) async fn keep(&self, runs: &LiveRuns, run: &RunId) -> A2aResult<()> {
         let text = serde_json::to_string(self).unwrap_or_default();
@@ -48,12 +53,30 @@ impl TaskNote {
     }
 
     /// Adds messages to those of a task.
-    pub(super) async fn add(self, runs: &LiveRuns, run: &RunId, messages: Vec<Value>) -> A2aResult<()> {
+    pub(super) async fn add(&self, runs: &LiveRuns, run: &RunId, messages: Vec<Value>) -> A2aResult<()> {
+        let first = self.clone();
         let change = move |known: Option<&str>| {
-            let mut note: Self = known.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| self.clone());
+            let mut note: Self =
+                known.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| first.clone());
             note.messages.extend(messages.clone());
             let surplus = note.messages.len().saturating_sub(MOST_MESSAGES);
             note.messages.drain(..surplus);
+            serde_json::to_string(&note).ok()
+        };
+        runs.change_note(NOTES, &Self::key(run), change).await?;
+        Ok(())
+    }
+
+    /// Removes the last question and its answer from the messages of a task: the run has refused the answer.
+    pub(super) async fn remove_last(&self, runs: &LiveRuns, run: &RunId, pair: [&str; 2]) -> A2aResult<()> {
+        let pair = pair.map(str::to_owned);
+        let change = move |known: Option<&str>| {
+            let mut note: Self = known.and_then(|text| serde_json::from_str(text).ok())?;
+            let at = note
+                .messages
+                .windows(2)
+                .rposition(|two| two[0]["messageId"] == pair[0] && two[1]["messageId"] == pair[1])?;
+            note.messages.drain(at..at + 2);
             serde_json::to_string(&note).ok()
         };
         runs.change_note(NOTES, &Self::key(run), change).await?;

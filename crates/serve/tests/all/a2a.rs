@@ -323,6 +323,42 @@ async fn a_task_that_asks_needs_input_and_goes_on_with_it() {
 }
 
 #[tokio::test]
+async fn an_answer_that_was_noted_but_not_passed_on_is_passed_on_when_it_comes_again() {
+    let world = World::new(&script()).await;
+    let peer = Peer::of(&world);
+    let asks = peer.send("clarification", says("m1", "Paint it")).await;
+    let mut reply = in_context(says("m2", "red"), asks["contextId"].as_str().unwrap());
+    reply["taskId"] = asks["id"].clone();
+    // As a process leaves it that is killed in between.
+    let messages = [&asks["history"][0], &asks["status"]["message"], &reply];
+    let note = json!({ "context": asks["contextId"], "messages": messages }).to_string();
+    world.service.runs.keep_note("a2a", &format!("task {}", id(&asks)), note).await.unwrap();
+    for _ in 0..2 {
+        let done = peer.send("", reply.clone()).await;
+        assert_eq!((state(&done), &done["history"]), ("TASK_STATE_COMPLETED", &json!(messages)), "{done}");
+    }
+    world.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_refused_is_not_in_the_history() {
+    let world = World::with_settings(&script(), "[rules]\nask = [\"write_file(*)\"]\n").await;
+    let peer = Peer::of(&world);
+    let asks = peer.send("coder", says("m1", "Paint it")).await;
+    let reply = |message: &str, text: &str| {
+        let mut message = in_context(says(message, text), asks["contextId"].as_str().unwrap());
+        message["taskId"] = asks["id"].clone();
+        message
+    };
+    assert_eq!(peer.code("SendMessage", json!({ "message": reply("m2", "perhaps") })).await, -32602);
+    let done = peer.send("", reply("m2", "approve")).await;
+    let said: Vec<&Value> =
+        done["history"].as_array().unwrap().iter().map(|message| &message["parts"][0]["text"]).collect();
+    assert_eq!((state(&done), said.len(), said[2]), ("TASK_STATE_COMPLETED", 3, &json!("approve")), "{done}");
+    world.close().await;
+}
+
+#[tokio::test]
 async fn a_task_is_cancelled_once() {
     let world = World::new(&script()).await;
     let peer = Peer::of(&world);
