@@ -24,13 +24,18 @@ const { RunStore } = await import('../src/runs/runStore.ts');
 /** A server with one run, whose stream says nothing. */
 class QuietServer {
   events = 1;
+  status = 'waiting';
   waits: string[] = [];
+  readings = 0;
   /** What the next readings of the run are answered with, instead of what it is. */
   answers: (() => Promise<Run>)[] = [];
 
   client = {
-    runs: async () => [{ id: 'r', status: 'waiting', events: this.events } as RunRow],
-    run: () => this.answers.shift()?.() ?? Promise.resolve(this.now()),
+    runs: async () => [{ id: 'r', status: this.status, events: this.events } as RunRow],
+    run: () => {
+      this.readings += 1;
+      return this.answers.shift()?.() ?? Promise.resolve(this.now());
+    },
     steps: async () => [],
     follow: (_id: string, _after: number, signal: AbortSignal) =>
       new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true })),
@@ -38,7 +43,7 @@ class QuietServer {
 
   link = { connect: async () => this.client, find: async () => this.client } as unknown as ServerLink;
 
-  now = () => ({ status: 'waiting', waits: this.waits.map((id) => ({ id })) }) as unknown as Run;
+  now = () => ({ status: this.status, waits: this.waits.map((id) => ({ id })) }) as unknown as Run;
 }
 
 const waitsOf = (store: InstanceType<typeof RunStore>) => store.detail('r')?.run.waits.map(({ id }) => id);
@@ -62,6 +67,21 @@ test('what a run waits for is known with the next list if its stream did not tel
   await store.refresh();
   await settled();
   assert.deepEqual([waitsOf(store), changes > before], [['a.question'], true]);
+  const { readings } = server;
+  await store.refresh();
+  await settled();
+  assert.equal(server.readings, readings, 'nothing is new');
+});
+
+test('the end of a run is known although its stream does not end', async (t) => {
+  const server = new QuietServer();
+  const store = new RunStore(server.link);
+  t.after(() => store.dispose());
+  await store.refresh();
+  await settled();
+  [server.events, server.status] = [2, 'done'];
+  await store.refresh();
+  assert.equal(store.detail('r')?.run.status, 'done');
 });
 
 test('a reading that took long does not replace what a later one has read', async (t) => {

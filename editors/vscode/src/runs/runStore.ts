@@ -25,11 +25,19 @@ export interface RunDetail {
   steps: Step[];
 }
 
+/** What was read of a run. */
+interface ReadDetail extends RunDetail {
+  /** Which reading it was. */
+  reading: number;
+  /** How many events of the run it shows, at the least. */
+  events: number;
+}
+
 export class RunStore implements vscode.Disposable {
   readonly #link: ServerLink;
   readonly #changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.#changed.event;
-  readonly #details = new Map<string, RunDetail>();
+  readonly #details = new Map<string, ReadDetail>();
   readonly #followed = new Map<string, AbortController>();
   #rows: RunRow[] = [];
   #state: StoreState = 'idle';
@@ -39,11 +47,8 @@ export class RunStore implements vscode.Disposable {
   #isDisposed = false;
   /** What was told last: a view that is drawn again for nothing loses clicks. */
   #told = '';
-  /** How many readings have begun, and which of them gave the detail of a run. */
+  /** How many readings of runs have begun. */
   #readings = 0;
-  readonly #readingOf = new Map<string, number>();
-  /** How many events the list said a run had, when it was last read because of that. */
-  readonly #listed = new Map<string, number>();
 
   constructor(link: ServerLink) {
     this.#link = link;
@@ -84,12 +89,17 @@ export class RunStore implements vscode.Disposable {
         this.#say(this.#state === 'ready' ? 'failed' : this.#state, 'the server has ended');
       } else {
         this.#rows = await client.runs();
+        const listed = new Set(this.#rows.map(({ id }) => id));
+        for (const id of this.#details.keys()) {
+          if (!listed.has(id) && !this.#followed.has(id)) this.#details.delete(id);
+        }
+        const catchingUp = this.#rows.map((row) => this.#catchUp(client, row));
         for (const row of this.#rows) {
-          if (isOver(row.status)) continue;
-          this.#follow(client, row.id);
-          void this.#catchUp(row);
+          if (!isOver(row.status)) this.#follow(client, row.id);
         }
         this.#say('ready', '');
+        await Promise.all(catchingUp);
+        this.#tell();
       }
     } catch (error) {
       this.#say(error instanceof Lack ? error.kind : 'failed', (error as Error).message);
@@ -100,16 +110,18 @@ export class RunStore implements vscode.Disposable {
     this.#timer = setTimeout(() => void this.refresh(), isBusy ? BUSY_MS : CALM_MS);
   }
 
-  /** Reads a run and its steps. Of two readings at the same time, the one that began later counts. */
-  async read(id: string): Promise<RunDetail> {
+  /**
+   * Reads a run and its steps. It is known to have at least so many events. Of two readings at the same time, the one that began later
+   * counts.
+   */
+  async read(id: string, client?: ApiClient, events = 0): Promise<RunDetail> {
     const reading = (this.#readings += 1);
-    const client = await this.#link.connect();
-    const [run, steps] = await Promise.all([client.run(id), client.steps(id)]);
-    const newer = this.#details.get(id);
-    if (newer !== undefined && reading < (this.#readingOf.get(id) ?? 0)) return newer;
-    const detail = { run, steps };
+    const from = client ?? (await this.#link.connect());
+    const [run, steps] = await Promise.all([from.run(id), from.steps(id)]);
+    const known = this.#details.get(id);
+    if (known !== undefined && known.reading > reading) return known;
+    const detail = { run, steps, reading, events: Math.max(events, known?.events ?? 0) };
     this.#details.set(id, detail);
-    this.#readingOf.set(id, reading);
     return detail;
   }
 
@@ -134,18 +146,13 @@ export class RunStore implements vscode.Disposable {
   }
 
   /**
-   * Reads a run that has other events than the list said last. Its stream tells sooner; but if a reading failed then, a run that waits
-   * for a person has nothing more to tell, and nobody would be asked.
+   * Reads a run if the list says that it has more events than were read. Its stream tells sooner; but if a reading failed then, a run that
+   * waits for a person has nothing more to tell, and nobody would be asked. Runs that are not followed are read when somebody opens them.
    */
-  async #catchUp({ id, events }: RunRow): Promise<void> {
-    if (this.#listed.get(id) === events) return;
-    this.#listed.set(id, events);
-    try {
-      await this.read(id);
-      this.#tell();
-    } catch {
-      this.#listed.delete(id); // Tried again with the next list.
-    }
+  async #catchUp(client: ApiClient, { id, events }: RunRow): Promise<void> {
+    const known = this.#details.get(id);
+    const isBehind = known === undefined ? this.#followed.has(id) : known.events < events;
+    if (isBehind) await this.read(id, client, events).catch(() => undefined); // Tried again with the next list.
   }
 
   /** Tells that something is new, if it is. */
@@ -166,7 +173,7 @@ export class RunStore implements vscode.Disposable {
     let isWaiting = false;
     const update = async (): Promise<void> => {
       isWaiting = false;
-      const detail = await this.read(id).catch(() => undefined);
+      const detail = await this.read(id, client, seen).catch(() => undefined);
       const row = this.#rows.find((row) => row.id === id);
       if (row !== undefined && detail !== undefined) row.status = detail.run.status;
       if (!stop.signal.aborted) this.#tell();
