@@ -14,7 +14,7 @@ if python=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))' 
     PATH=$python:$PATH
 fi
 STARTED=$SECONDS
-LONGEST_PART=900 # several times what the longest takes, in seconds
+LONGEST_PART=900 # seconds; several times what the longest part takes
 PART=""
 FETCHING="" # the process that fetches what tests need, while everything is built
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/updraft-test.XXXXXX")
@@ -178,7 +178,7 @@ prepare_model() {
     fi
 }
 
-# Those who judge the requests of our tests must find what is wrong with requests made for that.
+# The judges of our requests must find the faults in requests that have some on purpose.
 check_judges() { "$UPDRAFT_TEST_PYTHON" tests/judges/judge.py --self-test; }
 
 # The official conformance suite against our client and our server. Whoever does nothing must get nothing; else the counts
@@ -374,7 +374,7 @@ build_and_lint() {
     cargo build --quiet --workspace --all-targets
 }
 
-# Many tests wait for a time limit or for another process: with five at a time on two cores, these rest for a fifth of it.
+# Many tests wait for a time limit or for another process: with five at a time, two cores rested for a fifth of it, so seven run.
 run_tests() {
     if cargo nextest --version >/dev/null 2>&1; then
         cargo nextest run --workspace --no-fail-fast --test-threads "$((3 * $(nproc 2>/dev/null || echo 2) + 1))" "$@"
@@ -423,8 +423,8 @@ run_parts() {
         for number in "${running[@]}"; do
             if [[ ! -e $SCRATCH/$number.status ]]; then
                 if ((SECONDS - BEGAN[number] > LONGEST_PART)); then
-                    printf '!! it took more than %ss\n' "$LONGEST_PART" >>"$SCRATCH/$number.log"
-                    echo 124 >"$SCRATCH/$number.status"
+                    kill -KILL -- "-${JOBS[number]}" 2>/dev/null || true
+                    echo 124 >"$SCRATCH/$number.status" # as `timeout` has it
                 elif kill -0 "${JOBS[number]}" 2>/dev/null; then
                     still+=("$number")
                     continue
@@ -438,6 +438,7 @@ run_parts() {
             printf '(it took %ss%s)\n' "$((SECONDS - BEGAN[number]))" "$(processor_time "$SCRATCH/$number.times")"
             cat "$SCRATCH/$number.log"
             if ((status != 0)); then
+                ((status != 124)) || printf '!! it took more than %ss\n' "$LONGEST_PART"
                 printf '!! it ended with %s\n' "$status"
                 failed+="${failed:+, }$PART"
             fi
@@ -537,7 +538,6 @@ part "packages" check_packages
 if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
     part "the HTTP API" check_api
     part "A2A" check_a2a
-    part "judges of our requests" check_judges
 fi
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     part "MCP clients of others" check_mcp_clients
@@ -551,5 +551,8 @@ if [[ -n $UPDRAFT_TEST_OBSERVE_PYTHON ]]; then
 fi
 if [[ -n $UPDRAFT_TEST_NPM && -n $UPDRAFT_TEST_CHROMIUM ]]; then
     part "the documentation's site" check_site
+fi
+if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
+    part "judges of our requests" check_judges
 fi
 run_parts

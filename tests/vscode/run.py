@@ -65,6 +65,7 @@ def main():
             "UPDRAFT": str(Path(words[0]).resolve()), "CHROMIUM": words[1],
             "SCREENSHOTS": str(Path(screenshots).resolve()) if screenshots else "",
         }
+        # Forced, because what a failed test leaves open, such as an MCP client, would keep it from ending.
         command = [page / "node_modules/node/bin/node", "--test", "--test-timeout=240000", "--test-force-exit", prepare.HERE / "journey.mjs"]
         sys.exit(subprocess.run(command, env=environment).returncode)
 
