@@ -323,7 +323,7 @@ fn needs_person(id: &RunId, run: &Run) -> CliExitCode {
     CliExitCode::NeedsPerson
 }
 
-/// The input that `resume` sends to a run.
+/// The input of `resume` with the limits and approvals of its flags; `Workbench::resume` sends the other terms.
 pub(crate) fn resume_input(permission: &PermissionFlags, spending: &SpendingFlags) -> Input {
     let budget = Some(spending.budget()).filter(|budget| !budget.is_unlimited());
     Input::Resume { budget, approvals: permission.approvals() }

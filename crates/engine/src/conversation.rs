@@ -121,7 +121,7 @@ impl Conversation {
             draft: RequestDraft::default(),
         };
         if briefly {
-            conversation.ask_briefly(run, step, kit, context);
+            conversation.add_small_planner_question(run, step, kit, context);
             return conversation;
         }
         let earlier = earlier_messages(&run.goal().earlier, kit);
@@ -157,7 +157,7 @@ impl Conversation {
     }
 
     /// Asks a small planner with everything it needs to know and nothing of what it answered before.
-    fn ask_briefly(&mut self, run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) {
+    fn add_small_planner_question(&mut self, run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) {
         for (goal, plan) in plan_prompt::examples(run, kit) {
             self.push(Message::User(goal.into()));
             self.push(Message::Assistant(Arc::new(ModelAnswer { text: plan, ..ModelAnswer::default() })));

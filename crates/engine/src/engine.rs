@@ -155,7 +155,7 @@ impl Engine {
         let lease = self.0.journal.acquire(id).await?;
         let mut run = self.load(id)?;
         let home = self.attach(id, &mut run, &lease).await?;
-        let found = self.check_begun_calls(&run).await;
+        let found = self.recover_begun_calls(&run).await;
         let mut queued: Vec<QueuedInput> = Vec::new();
         if !run.is_over() {
             queued.push(Input::Recovered { found }.into());
@@ -296,8 +296,9 @@ impl Engine {
         Ok(self.handle(OpenedRun { id, run, lease, kit, context, is_stale: true, queued, home }))
     }
 
-    /// What happened to calls that had begun and may not simply be repeated.
-    async fn check_begun_calls(&self, run: &Run) -> Vec<RecoveryFinding> {
+    /// What happened to calls that had begun and may not simply be repeated. A change of several files that was cut off
+    /// halfway is completed, so this may write.
+    async fn recover_begun_calls(&self, run: &Run) -> Vec<RecoveryFinding> {
         let mut found = Vec::new();
         for (id, open) in run.open() {
             let Some((_, facts)) = open.begun.as_ref().filter(|_| open.effect == Effect::Call) else { continue };
@@ -393,7 +394,7 @@ impl EngineInner {
         self.lock_driven().remove(id);
     }
 
-    /// The kit of a run, made from the texts it began with.
+    /// The kit of a run, made from its current texts: those it began with, or those it was reloaded with.
     pub(crate) fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<PromptKit>, Error> {
         let Some(hash) = run.roster().words else {
             return Ok(Arc::new(PromptKit::new(run.roster(), RosterTexts::default())));

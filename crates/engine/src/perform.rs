@@ -76,7 +76,7 @@ pub trait EffectPerformer: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// After a crash: finds out whether a call happened.
+    /// After a crash: finds out whether a call happened, and completes what was cut off halfway.
     fn reconcile<'a>(
         &'a self,
         workspace: &'a str,

@@ -38,8 +38,8 @@ pub trait Model: Send + Sync {
         Vec::new()
     }
 
-    /// Asks once. Parts of the answer are passed to `hear` as they arrive; the answer consists of these parts. A
-    /// partial answer is never returned as an answer.
+    /// Asks, and repeats a request that has certainly cost nothing. Parts of the answer are passed to `hear` as they
+    /// arrive; the answer consists of these parts. A partial answer is never returned as an answer.
     fn ask<'a>(
         &'a self,
         prompt: &'a Prompt<'a>,

@@ -132,7 +132,7 @@ impl RemoteModel {
         asked.await.copied().unwrap_or_else(|()| known(discover::DiscoveredModel::default()))
     }
 
-    async fn ask_until_answered(
+    async fn ask_with_retries(
         &self,
         prompt: &Prompt<'_>,
         body: Vec<u8>,
@@ -399,7 +399,7 @@ impl Model for RemoteModel {
                 let prompt = told.prompt(&tuned);
                 draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
                 let body = draft.finished(&*self.dialect, &prompt)?;
-                let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
+                let answer = self.ask_with_retries(&prompt, body, salt, hear).await?;
                 return Ok(ModelAnswer { omitted, ..ToolTextPrompt::read(answer, prompt.messages.len()) });
             }
             let bounds = StringBounds::within(tuned.max_output);
@@ -409,7 +409,7 @@ impl Model for RemoteModel {
             draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
             loop {
                 let body = draft.finished(&*self.dialect, &prompt)?;
-                match self.ask_until_answered(&prompt, body, salt, hear).await {
+                match self.ask_with_retries(&prompt, body, salt, hear).await {
                     Err(error) if self.schemas.is_refused(&prompt, &error) => prompt.schema = None,
                     answered => return Ok(ModelAnswer { omitted, ..answered? }),
                 }

@@ -106,7 +106,7 @@ impl Run {
             Event::Proved { findings, .. } => self.proof.findings.clone_from(findings),
             Event::StepDone { step, output, kept_from, .. } => {
                 if kept_from.is_some() {
-                    self.is_kept_result(step);
+                    self.take_kept_result(step);
                 }
                 self.step_done(step, output.as_deref());
             }
@@ -119,7 +119,7 @@ impl Run {
             Event::Compacted { step, upto, summary } => self.compacted(step, *upto, summary),
             Event::Paused => self.phase = RunPhase::Paused,
             Event::Resumed { budget, approvals, model } => self.resumed(budget.as_ref(), *approvals, model.as_ref()),
-            Event::Marked { files } => self.is_marked(files),
+            Event::Marked { files } => self.add_marks(files),
             Event::Confined { level, flags } => self.confined(*level, flags.as_ref()),
             Event::Tightened { rules, deny, distrusts } => {
                 let settings = Arc::make_mut(&mut self.settings);
@@ -184,7 +184,7 @@ impl Run {
     }
 
     /// A step has the result of an earlier run, and with it the origins of what was read for it.
-    fn is_kept_result(&mut self, id: &crate::StepId) {
+    fn take_kept_result(&mut self, id: &crate::StepId) {
         self.plan.kept.insert(id.clone());
         let Some(repeated) = self.plan.earlier.repeated.clone() else { return };
         self.with_step(id, |step| {

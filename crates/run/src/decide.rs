@@ -168,7 +168,7 @@ impl Run {
         if let Some(at) = self.attention.first() {
             return self.attend(*at);
         }
-        if let Some(events) = self.interrupted_asks.first().and_then(|id| self.turn_limit_reached(self.step(&id.step)?))
+        if let Some(events) = self.interrupted_asks.first().and_then(|id| self.stop_at_turn_limit(self.step(&id.step)?))
         {
             return events;
         }

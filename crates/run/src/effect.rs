@@ -51,7 +51,7 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         like: Option<Box<CallMatcher>>,
     },
-    /// Wait until a moment. May be waited for again.
+    /// Wait until a moment. Only in older journals: nothing wants it today.
     Timer {
         /// The moment.
         until: Timestamp,
@@ -99,7 +99,8 @@ pub enum EffectClass {
     /// It leaves traces that show whether it happened (a file write with known hashes): check, then finish it, redo it
     /// or report it.
     Checkable,
-    /// Nobody can tell: we never perform it again. The agent is told, and decides.
+    /// Nobody can tell: we never perform it again, unless a handle was noted with which its work is found. The agent is told, and
+    /// decides.
     #[default]
     Opaque,
 }

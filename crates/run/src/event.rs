@@ -64,7 +64,7 @@ pub enum Event {
         /// They are added to those that were given.
         requirements: Vec<Requirement>,
     },
-    /// The run wants something from a model, a tool, a person or a clock.
+    /// The run wants something from a model, a tool or a person.
     Wanted {
         /// The effect's address.
         id: EffectAddress,
@@ -86,7 +86,8 @@ pub enum Event {
         /// The most it could use.
         ceiling: Ceiling,
     },
-    /// An effect is about to touch the world.
+    /// An effect begins. This is on disk first where the attempt may not be repeated or may be billed; otherwise it is
+    /// written with the next record.
     Begun {
         /// The effect's address.
         id: EffectAddress,
@@ -121,8 +122,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         prepared: Vec<PreparedCall>,
     },
-    /// The process that performed the effect ended. The outcome of this attempt is unknown, and another attempt will be
-    /// made.
+    /// An attempt was cut off: the process ended, the answer broke off, or nothing came. A model call may have been billed.
+    /// What follows is in the events behind it.
     Interrupted {
         /// The effect's address.
         id: EffectAddress,
@@ -305,7 +306,8 @@ pub enum Event {
         /// Who.
         by: String,
     },
-    /// A limit was reached; the run can continue with a larger one.
+    /// A limit was reached, or a model is not available. The run can be resumed: with a larger limit, or once the model is
+    /// there again.
     Exhausted {
         /// Which limit.
         which: BudgetLimit,

@@ -128,7 +128,7 @@ pub enum Input {
         #[serde(default)]
         step: Option<StepId>,
     },
-    /// Another process takes over after the previous one ended. Open effects are checked.
+    /// The run was opened again, by this process or another. Effects that were open have been checked.
     Recovered {
         /// What was found about effects that had begun and may not simply be repeated.
         found: Vec<RecoveryFinding>,

@@ -112,7 +112,7 @@ pub enum RunPhase {
     Running,
     /// Someone paused it.
     Paused,
-    /// A budget is used up.
+    /// A limit was reached, or a model is not available.
     Exhausted(BudgetLimit),
     /// Someone cancelled it, and effects that have begun are being stopped.
     Cancelling {

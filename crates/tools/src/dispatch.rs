@@ -193,7 +193,7 @@ impl Dispatcher {
         }
     }
 
-    /// Finds out after a crash whether the call happened. Changes nothing.
+    /// Finds out after a crash whether the call happened. A change of several files that was cut off halfway is completed.
     pub async fn reconcile(&self, call: &ToolCall, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let (entry, args) = match self.find(call) {
             Ok(found) => found,
@@ -364,7 +364,7 @@ fn from_outside(entry: &RegistryEntry, reply: Reply) -> Reply {
     Reply::Output(Arc::new(output))
 }
 
-/// Runs a read-only check, on its own thread if the tool blocks.
+/// Lets a tool examine a call, on its own thread if the tool blocks.
 async fn look<T: Send + 'static>(
     entry: &RegistryEntry,
     args: Cow<'_, Value>,

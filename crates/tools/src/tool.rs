@@ -96,7 +96,8 @@ pub trait Tool: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// Finds out after a crash whether the call happened. Only called for tools of [`EffectClass::Checkable`].
+    /// Finds out after a crash whether the call happened, and completes what was cut off halfway. Only called for tools
+    /// of [`EffectClass::Checkable`].
     fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let _ = (args, facts, place);
         RecoveryOutcome::CannotTell(format!("`{}` leaves nothing to check", self.spec().name))

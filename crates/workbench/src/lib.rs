@@ -1,6 +1,6 @@
 //! Builds everything that a run needs: folders, settings, trust in the workspace, models, tools and the sandbox.
 //!
-//! A front end (the terminal, MCP, the bridge, later HTTP and editors) opens a [`Workbench`] on a folder and uses it to
+//! A front end (the terminal, the page, HTTP APIs, MCP, ACP, the bridge) opens a [`Workbench`] on a folder and uses it to
 //! start, resume, fork or adopt runs. Nothing here prints: errors are returned as a [`Fault`], and messages for the
 //! user are sent as a [`Notice`].
 //!

@@ -1,5 +1,5 @@
-//! The service that other programs use: runs, files and conversations of a workbench that stays open. Adapters (MCP,
-//! the bridge) call it and translate the results into their protocols.
+//! The service that other programs use: runs, files and conversations of a workbench that stays open. Adapters (the page,
+//! HTTP APIs, MCP, ACP, the bridge) call it and translate the results into their protocols.
 //!
 //! | file | what it is about |
 //! |---|---|

@@ -310,17 +310,17 @@ impl Workbench {
         Arc::new(HookWatcher { inner, hooks, workspace, under_way, last, tell })
     }
 
-    /// The engine with all tools.
+    /// The engine. Its tools are made at the first call of any of these functions: here all of them.
     pub async fn engine(&self) -> Result<&Engine, Fault> {
         Ok(&self.equipment(WantedTools::All).await?.engine)
     }
 
-    /// The engine without servers' tools, for an input after which the run makes no more calls.
+    /// The engine, for an input after which the run makes no more calls: if its tools are made now, then without servers.
     pub async fn engine_without_servers(&self) -> Result<&Engine, Fault> {
         Ok(&self.equipment(WantedTools::Of(&[])).await?.engine)
     }
 
-    /// All tools, including those of MCP servers.
+    /// The tools: if they are made now, then with those of all MCP servers.
     pub async fn dispatcher(&self) -> Result<&Dispatcher, Fault> {
         Ok(&self.equipment(WantedTools::All).await?.dispatcher)
     }

@@ -151,7 +151,8 @@ fn edit(bench: &Workbench, id: &RunId, run: &Run, plan: &Graph, face: &RunDispla
         out::note("the edited plan cannot be used:");
         faults.iter().take(20).for_each(|fault| out::note(&format!("  - {}", out::harmless(fault))));
         if !view::confirm("edit it again?") {
-            out::note(&format!("your plan is in {}; `updraft resume {id} --plan` takes it", file.display()));
+            let file = file.display();
+            out::note(&format!("your plan is in {file}; `updraft resume {id} --plan {file}` uses it"));
             return Ok(PlanDecision::Stop(CliExitCode::NeedsPerson));
         }
     }

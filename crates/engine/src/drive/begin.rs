@@ -42,7 +42,7 @@ impl RunDriver {
                 self.append(records, Vec::new()).await?;
             }
         }
-        self.take_tools(&candidates).await?;
+        self.reload_changed_tools(&candidates).await?;
         let mut write_ahead = Vec::new();
         for id in candidates {
             let may_begin = self.run.phase_allows(&id) && !self.work.effects.has(&id);
@@ -55,7 +55,7 @@ impl RunDriver {
                 }
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
                 Effect::Ask if self.run.may_begin(&id) => {
-                    if self.has_its_copy(&id).await {
+                    if self.ensure_workspace_copy(&id).await {
                         write_ahead.extend(self.ask(&id)?);
                     }
                 }
@@ -75,7 +75,7 @@ impl RunDriver {
                 Effect::Ask | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => {}
             }
         }
-        self.begin_recorded(write_ahead).await
+        self.record_and_begin(write_ahead).await
     }
 
     /// Looks at the calls that the run makes itself, and passes them to the run as an answer.

@@ -17,12 +17,12 @@ type RenewedTools = (Arc<Roster>, Option<BTreeMap<String, String>>, Arc<PromptKi
 impl RunDriver {
     /// Loads the tools again if they have changed and a model is about to be asked. The new definitions are on disk
     /// before the model sees them.
-    pub(super) async fn take_tools(&mut self, about_to_begin: &[EffectAddress]) -> Result<(), Error> {
+    pub(super) async fn reload_changed_tools(&mut self, about_to_begin: &[EffectAddress]) -> Result<(), Error> {
         let is_ask = |id: &EffectAddress| self.run.open().get(id).is_some_and(|open| open.effect == Effect::Ask);
         if !about_to_begin.iter().any(is_ask) {
             return Ok(());
         }
-        let Some((roster, strange, kit)) = self.news_of_tools()? else { return Ok(()) };
+        let Some((roster, strange, kit)) = self.load_changed_tools()? else { return Ok(()) };
         let (records, _) = self.decide(vec![Input::Reload { roster, strange }.into()]).await?;
         self.append(records, Vec::new()).await?;
         self.briefing.kit = kit;
@@ -30,7 +30,7 @@ impl RunDriver {
     }
 
     /// The roster and kit with the current tools. Returns `None` if nothing changed.
-    fn news_of_tools(&mut self) -> Result<Option<RenewedTools>, Error> {
+    fn load_changed_tools(&mut self) -> Result<Option<RenewedTools>, Error> {
         let Some(snapshot) =
             self.engine.performer.snapshot().filter(|snapshot| self.briefing.tools_version != Some(snapshot.version))
         else {

@@ -8,7 +8,7 @@ use super::RunDriver;
 impl RunDriver {
     /// Makes the copy that a step works in, unless it is there or the step needs none. Returns false if that failed:
     /// then the step is told.
-    pub(super) async fn has_its_copy(&mut self, id: &EffectAddress) -> bool {
+    pub(super) async fn ensure_workspace_copy(&mut self, id: &EffectAddress) -> bool {
         if !self.run.is_in_copy(&id.step) {
             return true;
         }

@@ -35,7 +35,7 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
         Event::Wanted { id, effect: Effect::Question { .. } } => info!(run = %run_id, %id, "waits for an answer"),
         Event::Wanted { id, effect: Effect::Approval { .. } } => info!(run = %run_id, %id, "waits for an approval"),
         Event::Replied { id, reply, .. } => reply_line(run_id, id, reply, run),
-        Event::Interrupted { id, attempt } => warn!(run = %run_id, %id, attempt, "interrupted, and made again"),
+        Event::Interrupted { id, attempt } => warn!(run = %run_id, %id, attempt, "attempt interrupted"),
         Event::Rejected { id, why } => {
             warn!(run = %run_id, call = %id, tool = tool(run, id), kind = why.kind.name(), "call refused");
         }

@@ -1,5 +1,6 @@
-//! Begins the effects whose `Begun` must be on disk first: calls that may not be repeated, and model calls with a known
-//! price and no reservation. With a reservation, `Reserved` is on disk already.
+//! Begins the effects whose `Begun` must be on disk first: calls that may not be repeated, attempts after the first, model
+//! calls with a known price and no reservation (with one, `Reserved` is on disk already), and all model calls of a run kept
+//! elsewhere.
 
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ impl RunDriver {
     }
 
     /// Records in one append that these effects begin, and begins them.
-    pub(super) async fn begin_recorded(&mut self, all: Vec<WriteAheadEffect>) -> Result<(), Error> {
+    pub(super) async fn record_and_begin(&mut self, all: Vec<WriteAheadEffect>) -> Result<(), Error> {
         if all.is_empty() {
             return Ok(());
         }

@@ -81,7 +81,7 @@ impl Run {
     }
 
     /// Other runs wrote text from outside to these files.
-    pub(super) fn is_marked(&mut self, files: &BTreeMap<String, Origins>) {
+    pub(super) fn add_marks(&mut self, files: &BTreeMap<String, Origins>) {
         for (path, origins) in files {
             let origins = self.still_strange(origins);
             if !origins.is_empty() {

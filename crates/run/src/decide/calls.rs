@@ -71,11 +71,11 @@ impl Run {
     /// Decides about each call of an answer, or stops if no more calls may be made.
     pub(super) fn decide_calls(&self, step: &Step, turn: u32, calls: &[ToolCall]) -> Vec<Event> {
         let decided: Vec<Event> = (0..calls.len()).map(|n| self.decide_call(step, turn, n as u32, calls)).collect();
-        self.call_limit_reached(step, &decided).unwrap_or(decided)
+        self.stop_at_call_limit(step, &decided).unwrap_or(decided)
     }
 
     /// What follows if the run or the step may not make this many more calls. Returns `None` if it may.
-    fn call_limit_reached(&self, step: &Step, decided: &[Event]) -> Option<Vec<Event>> {
+    fn stop_at_call_limit(&self, step: &Step, decided: &[Event]) -> Option<Vec<Event>> {
         let is_call =
             |event: &&Event| matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. });
         let wanted = decided.iter().filter(is_call).count() as u64;
@@ -162,7 +162,7 @@ impl Run {
             })
             .collect();
         // While the person was deciding, other steps may have used up the remaining calls.
-        self.call_limit_reached(step, &events).unwrap_or(events)
+        self.stop_at_call_limit(step, &events).unwrap_or(events)
     }
 
     /// Why an approval no longer holds: while the person was deciding, text from origins they were not told about

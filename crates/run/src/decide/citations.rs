@@ -20,7 +20,7 @@ impl Run {
         let was_told =
             |entry: &ConversationEntry| matches!(entry, ConversationEntry::Note(Note::FalseCitations { .. }));
         // The answer must not be lost because of its citations.
-        let may_ask = turn + 1 < self.turns_of(step) && self.turn_limit_reached(step).is_none();
+        let may_ask = turn + 1 < self.turns_of(step) && self.stop_at_turn_limit(step).is_none();
         if !may_ask || step.conversation.iter().any(was_told) {
             return None;
         }

@@ -122,7 +122,7 @@ impl Run {
     }
 
     fn want_judge(&self, step: &Step, turn: u32) -> Vec<Event> {
-        if let Some(stopped) = self.turn_limit_reached(step) {
+        if let Some(stopped) = self.stop_at_turn_limit(step) {
             return stopped;
         }
         vec![Event::Wanted { id: step.address(turn, EffectKind::Judge), effect: Effect::Ask }]

@@ -106,7 +106,7 @@ impl Run {
         }
         if !self.asked_of_model().is_empty() {
             let ask = vec![Event::Wanted { id: step.address(turn, EffectKind::Judge), effect: Effect::Ask }];
-            return match self.turn_limit_reached(step) {
+            return match self.stop_at_turn_limit(step) {
                 Some(stopped) if matches!(stopped.first(), Some(Event::Exhausted { .. })) => stopped,
                 Some(_) => self.conclude_proof(step),
                 None => ask,

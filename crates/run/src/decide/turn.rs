@@ -61,7 +61,7 @@ impl Run {
 
     /// Asks the model, unless a budget forbids it. The model is told if it is the last turn.
     pub(super) fn ask(&self, step: &Step, turn: u32) -> Vec<Event> {
-        if let Some(stopped) = self.turn_limit_reached(step) {
+        if let Some(stopped) = self.stop_at_turn_limit(step) {
             return stopped;
         }
         let mut events = Vec::with_capacity(2);
@@ -76,7 +76,7 @@ impl Run {
     }
 
     /// What follows if the run or the step may not ask another question. Returns `None` if it may.
-    pub(super) fn turn_limit_reached(&self, step: &Step) -> Option<Vec<Event>> {
+    pub(super) fn stop_at_turn_limit(&self, step: &Step) -> Option<Vec<Event>> {
         if let Some(which) = self.ledger.count_limit_reached(&self.budget, 1, 0) {
             return Some(vec![Event::Exhausted { which }]);
         }
@@ -127,7 +127,7 @@ impl Run {
         }
         let next = if self.must_compact(step) {
             let compact = vec![Event::Wanted { id: step.address(turn, EffectKind::Compact), effect: Effect::Ask }];
-            self.turn_limit_reached(step).unwrap_or(compact)
+            self.stop_at_turn_limit(step).unwrap_or(compact)
         } else {
             self.ask(step, turn + 1)
         };

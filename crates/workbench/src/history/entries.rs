@@ -439,7 +439,7 @@ pub(super) fn note(event: &Event) -> Option<(String, bool)> {
         Event::Cancelled { by } => Some((format!("cancelled by {by}"), true)),
         Event::Exhausted { which } => Some((format!("the limit on {} is reached", which.flag().0), true)),
         Event::Halted { why, .. } => Some((why.message.clone(), true)),
-        Event::Interrupted { .. } => Some(("interrupted: the process ended; it is tried again".to_owned(), true)),
+        Event::Interrupted { .. } => Some(("the attempt was interrupted".to_owned(), true)),
         Event::Compacted { upto, .. } => Some((format!("{upto} older messages are summarised"), false)),
         Event::Imported => Some(("imported from a file".to_owned(), false)),
         Event::Adopted { .. } => Some(("taken over on this machine".to_owned(), false)),
