@@ -28,8 +28,8 @@ use crate::wait_words::decision;
 /// Where a message has led.
 struct MessageTarget {
     run: RunId,
-    /// The events that the run had before the message.
-    before: u64,
+    /// The events that the run had before the message; absent if it had the message already.
+    before: Option<u64>,
 }
 
 /// Sends a message, and waits until the task has ended or needs input, unless the client does not want to wait.
@@ -57,6 +57,9 @@ pub(super) async fn send_streaming(
 ) -> A2aResult<TaskStream> {
     let parts = TaskParts { history: history(request.configuration.history_length)?, artifacts: false };
     let MessageTarget { run, before } = deliver(state, caller, request).await?;
+    let Some(before) = before else {
+        return TaskStream::while_working(state, caller, &run).await;
+    };
     // What has happened since comes as updates.
     let mut first = task(state, &run, parts).await?;
     let begun = if before == 0 { "TASK_STATE_SUBMITTED" } else { "TASK_STATE_WORKING" };
@@ -74,12 +77,12 @@ async fn deliver(state: &Arc<A2aState>, caller: &ApiCaller, request: SendRequest
     let message = SentMessage::read(&sent)?;
     let target = if message.task.is_empty() {
         let run = begin(state, caller, &tenant, (message, sent)).await?;
-        MessageTarget { run, before: 0 }
+        MessageTarget { run, before: Some(0) }
     } else {
         let run = find(state, &message.task)?;
         let before = position(state, &run).await?;
-        go_on(state, caller, &run, (message, sent)).await?;
-        MessageTarget { run, before }
+        let is_new = go_on(state, caller, &run, (message, sent)).await?;
+        MessageTarget { run, before: is_new.then_some(before) }
     };
     if let Some(config) = push {
         push::create(state, config.of_task(target.run.as_str())).await?;
@@ -119,13 +122,13 @@ async fn begin(
     Ok(Box::pin(runs.order_as(run, order)).await?)
 }
 
-/// Continues a task: answers its question, or tells it something.
+/// Continues a task: answers its question, or tells it something. False if the run has the message already.
 async fn go_on(
     state: &A2aState,
     caller: &ApiCaller,
     run: &RunId,
     (message, sent): (SentMessage, Value),
-) -> A2aResult<()> {
+) -> A2aResult<bool> {
     let runs = &state.service.runs;
     let view = runs.view(run.as_str()).await?;
     let note = TaskNote::of(runs, run, &view.goal)?;
@@ -136,7 +139,7 @@ async fn go_on(
     let known = note.has(&message.id);
     // A known message is passed on again if this process was killed before the run had it: then its question is still open.
     if known && !question.is_some_and(|open| note.has_after(&message.id, &place.message_id(&open.id))) {
-        return Ok(());
+        return Ok(false);
     }
     if view.status.is_final() {
         let why = format!("task {run} has ended; send the message without `taskId`, in the same context");
@@ -151,7 +154,8 @@ async fn go_on(
     let sent = placed(sent, run, &note.context);
     let Some(first) = question else {
         pass_on(state, caller, &view, text).await?;
-        return note.add(runs, run, vec![sent]).await;
+        note.add(runs, run, vec![sent]).await?;
+        return Ok(true);
     };
     // An answer is noted first: whether the run has it as well is seen by its question.
     if !known {
@@ -161,7 +165,7 @@ async fn go_on(
     if passed.is_err() {
         note.remove_last(runs, run, [&place.message_id(&first.id), &message.id]).await?;
     }
-    passed
+    passed.map(|()| true)
 }
 
 /// Passes what a client says on to a run.

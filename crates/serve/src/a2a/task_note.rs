@@ -96,8 +96,11 @@ pub(super) fn tasks_in(runs: &LiveRuns, context: &str) -> A2aResult<Vec<RunId>> 
     // A run that no agent has asked for is a context of its own.
     let alone = || {
         let run = runs.find(context).ok()?;
-        let has_note = runs.note(NOTES, &TaskNote::key(&run)).ok()?.is_some();
-        (!has_note).then_some(run)
+        let note = runs.note(NOTES, &TaskNote::key(&run)).ok()?;
+        let is_elsewhere = note
+            .and_then(|text| serde_json::from_str::<TaskNote>(&text).ok())
+            .is_some_and(|note| note.context != context);
+        (!is_elsewhere).then_some(run)
     };
     Ok(if known.is_empty() { alone().into_iter().collect() } else { known })
 }

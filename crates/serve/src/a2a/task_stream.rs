@@ -8,7 +8,7 @@ use updraft_run::RunId;
 
 use super::A2aState;
 use super::failure::A2aResult;
-use super::task_json::{TaskParts, TaskPlace, task};
+use super::task_json::{TaskParts, TaskPlace, is_working, task};
 use crate::bearer::ApiCaller;
 use crate::event_stream::{FrameSource, STILL_HERE, data};
 use crate::run_follower::{FollowerNews, RunFollower, is_rest};
@@ -56,6 +56,13 @@ impl TaskStream {
         let known = position(state, run).await?;
         let first = task(state, run, TaskParts::ALL).await?;
         Self::after(state, caller, run, (known, first))
+    }
+
+    /// Shows a task, and follows it from now on if it is at work.
+    pub(super) async fn while_working(state: &Arc<A2aState>, caller: &ApiCaller, run: &RunId) -> A2aResult<Self> {
+        let stream = Self::from_now(state, caller, run).await?;
+        let is_over = !stream.first.as_ref().is_some_and(is_working);
+        Ok(Self { is_over, ..stream })
     }
 
     /// The same as the response to a request by JSON-RPC.

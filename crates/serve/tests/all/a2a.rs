@@ -451,6 +451,19 @@ async fn a_run_that_no_agent_has_asked_for_is_a_task_in_a_context_of_its_own() {
     let listed = peer.result("ListTasks", json!({ "contextId": own })).await;
     let ids: Vec<String> = listed["tasks"].as_array().unwrap().iter().map(id).collect();
     assert_eq!(ids, [id(&next), own]);
+    // It remains its own context when an agent has answered its question.
+    let order = updraft_workbench::service::RunOrder {
+        goal: "Paint it".to_owned(),
+        mode: updraft_run::RunMode::Agent("clarification".to_owned()),
+        ..Default::default()
+    };
+    let own = world.service.runs.order(order).await.unwrap().to_string();
+    peer.until(&own, "TASK_STATE_INPUT_REQUIRED").await;
+    let mut reply = says("reply", "red");
+    reply["taskId"] = own.as_str().into();
+    peer.send("", reply).await;
+    let listed = peer.result("ListTasks", json!({ "contextId": own })).await;
+    assert_eq!(listed["tasks"].as_array().unwrap().iter().map(id).collect::<Vec<_>>(), [own]);
     world.close().await;
 }
 
@@ -482,13 +495,16 @@ async fn streams_begin_with_the_task_and_end_where_it_ends_or_asks() {
         peer.stream("SubscribeToTask", json!({ "id": task })),
         async {
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-            peer.stream("SendStreamingMessage", json!({ "message": reply })).await
+            peer.stream("SendStreamingMessage", json!({ "message": &reply })).await
         }
     );
     for told in [frames(&subscribed.body), followed, told] {
         assert_eq!(id(&told[0]["task"]), task);
         assert_eq!(state(&told[told.len() - 1]["statusUpdate"]), "TASK_STATE_COMPLETED", "{told:?}");
     }
+    // Whose connection broke off sends the message again, and is shown how the task stands.
+    let told = peer.stream("SendStreamingMessage", json!({ "message": reply })).await;
+    assert_eq!((told.len(), state(&told[0]["task"])), (1, "TASK_STATE_COMPLETED"), "{told:?}");
     let wrong = peer.rest("POST", "/message:stream", &json!({ "message": { "parts": [] } })).await;
     assert_eq!((wrong.status, &wrong.json()["error"]["status"]), (400, &json!("INVALID_ARGUMENT")));
     assert_eq!(peer.rest("GET", "/nothing/here", &Value::Null).await.status, 404);
