@@ -81,6 +81,7 @@ test('the end of a run is known although its stream does not end', async (t) => 
   await settled();
   [server.events, server.status] = [2, 'done'];
   await store.refresh();
+  await settled();
   assert.equal(store.detail('r')?.run.status, 'done');
 });
 

@@ -93,13 +93,11 @@ export class RunStore implements vscode.Disposable {
         for (const id of this.#details.keys()) {
           if (!listed.has(id) && !this.#followed.has(id)) this.#details.delete(id);
         }
-        const catchingUp = this.#rows.map((row) => this.#catchUp(client, row));
         for (const row of this.#rows) {
+          void this.#catchUp(client, row);
           if (!isOver(row.status)) this.#follow(client, row.id);
         }
         this.#say('ready', '');
-        await Promise.all(catchingUp);
-        this.#tell();
       }
     } catch (error) {
       this.#say(error instanceof Lack ? error.kind : 'failed', (error as Error).message);
@@ -152,12 +150,15 @@ export class RunStore implements vscode.Disposable {
   async #catchUp(client: ApiClient, { id, events }: RunRow): Promise<void> {
     const known = this.#details.get(id);
     const isBehind = known === undefined ? this.#followed.has(id) : known.events < events;
-    if (isBehind) await this.read(id, client, events).catch(() => undefined); // Tried again with the next list.
+    if (!isBehind) return;
+    await this.read(id, client, events).catch(() => undefined); // Tried again with the next list.
+    this.#tell();
   }
 
   /** Tells that something is new, if it is. */
   #tell(): void {
-    const now = JSON.stringify([this.#state, this.#problem, this.#rows, [...this.#details]]);
+    const details = [...this.#details].map(([id, { run, steps }]) => [id, run, steps]);
+    const now = JSON.stringify([this.#state, this.#problem, this.#rows, details]);
     if (now === this.#told || this.#isDisposed) return;
     this.#told = now;
     void vscode.commands.executeCommand('setContext', 'updraft.state', this.#state);
