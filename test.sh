@@ -423,6 +423,8 @@ run_parts() {
         for number in "${running[@]}"; do
             if [[ ! -e $SCRATCH/$number.status ]]; then
                 if ((SECONDS - BEGAN[number] > LONGEST_PART)); then
+                    kill -- "-${JOBS[number]}" 2>/dev/null || true
+                    sleep 5
                     kill -KILL -- "-${JOBS[number]}" 2>/dev/null || true
                     echo 124 >"$SCRATCH/$number.status" # as `timeout` has it
                 elif kill -0 "${JOBS[number]}" 2>/dev/null; then
