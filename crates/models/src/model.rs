@@ -38,7 +38,7 @@ pub trait Model: Send + Sync {
         Vec::new()
     }
 
-    /// Asks, and repeats a request that has certainly cost nothing. Parts of the answer are passed to `hear` as they
+    /// Asks, and repeats a request that was refused or did not arrive. Parts of the answer are passed to `hear` as they
     /// arrive; the answer consists of these parts. A partial answer is never returned as an answer.
     fn ask<'a>(
         &'a self,

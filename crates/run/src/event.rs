@@ -86,8 +86,9 @@ pub enum Event {
         /// The most it could use.
         ceiling: Ceiling,
     },
-    /// An effect begins. This is on disk first where the attempt may not be repeated or may be billed; otherwise it is
-    /// written with the next record.
+    /// An effect begins. This is on disk first for a call that may not be repeated, and for a model call with a known
+    /// price and no reservation, or one that is asked again. Other model calls are recorded soon after they began; calls
+    /// that may be repeated have no such event.
     Begun {
         /// The effect's address.
         id: EffectAddress,
@@ -123,7 +124,7 @@ pub enum Event {
         prepared: Vec<PreparedCall>,
     },
     /// An attempt was cut off: the process ended, the answer broke off, or nothing came. A model call may have been billed.
-    /// What follows is in the events behind it.
+    /// A model call is asked again, or the run stops or fails; a call that may be repeated is made again.
     Interrupted {
         /// The effect's address.
         id: EffectAddress,

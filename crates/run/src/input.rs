@@ -128,7 +128,7 @@ pub enum Input {
         #[serde(default)]
         step: Option<StepId>,
     },
-    /// The run was opened again, by this process or another. Effects that were open have been checked.
+    /// The run was opened again, by this process or another. Calls that had begun and may not be repeated have been checked.
     Recovered {
         /// What was found about effects that had begun and may not simply be repeated.
         found: Vec<RecoveryFinding>,

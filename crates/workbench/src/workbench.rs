@@ -310,17 +310,17 @@ impl Workbench {
         Arc::new(HookWatcher { inner, hooks, workspace, under_way, last, tell })
     }
 
-    /// The engine. Its tools are made at the first call of any of these functions: here all of them.
+    /// The engine. The tools are made once, by whichever of these three functions is called first; this one makes all.
     pub async fn engine(&self) -> Result<&Engine, Fault> {
         Ok(&self.equipment(WantedTools::All).await?.engine)
     }
 
-    /// The engine, for an input after which the run makes no more calls: if its tools are made now, then without servers.
+    /// The same, for an input after which the run makes no more calls. If it makes the tools, then without servers.
     pub async fn engine_without_servers(&self) -> Result<&Engine, Fault> {
         Ok(&self.equipment(WantedTools::Of(&[])).await?.engine)
     }
 
-    /// The tools: if they are made now, then with those of all MCP servers.
+    /// The tools. If it makes them, then with those of all MCP servers.
     pub async fn dispatcher(&self) -> Result<&Dispatcher, Fault> {
         Ok(&self.equipment(WantedTools::All).await?.dispatcher)
     }

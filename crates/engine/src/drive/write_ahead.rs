@@ -1,6 +1,6 @@
-//! Begins the effects whose `Begun` must be on disk first: calls that may not be repeated, attempts after the first, model
-//! calls with a known price and no reservation (with one, `Reserved` is on disk already), and all model calls of a run kept
-//! elsewhere.
+//! Begins the effects whose `Begun` must be on disk first: calls that may not be repeated, model calls with a known price
+//! and no reservation (with one, `Reserved` is on disk already), model calls that are asked again, and all model calls of
+//! a run kept elsewhere.
 
 use std::sync::Arc;
 
