@@ -46,21 +46,50 @@ impl Conclusion {
 pub(super) struct Review {
     pub(super) conclusion: Conclusion,
     pub(super) feedback: String,
-    /// The object as the model wrote it.
-    object: Map<String, Value>,
+    /// The review as the model wrote it: an object, or a text.
+    own: Value,
 }
 
 impl Review {
-    /// Reads a review. The whole text must be an object with `verdict`, or contain one under a variable that the step
-    /// writes.
+    /// Reads a review: an object with `verdict`, or words that begin with it.
     pub(super) fn read(text: &str, writes: &[String]) -> Option<Review> {
-        let object = whole_object(text)?;
+        whole_object(text).map_or_else(|| Self::in_words(text), |object| Self::in_object(&object, writes))
+    }
+
+    /// The object has a `verdict`, or contains an object that does, under a variable that the step writes.
+    fn in_object(object: &Map<String, Value>, writes: &[String]) -> Option<Review> {
         let nested = writes.iter().find_map(|name| object.get(name)?.as_object());
-        let own = nested.filter(|nested| nested.contains_key("verdict")).unwrap_or(&object).clone();
+        let own = nested.filter(|nested| nested.contains_key("verdict")).unwrap_or(object).clone();
         let conclusion = Conclusion::parse(own.get("verdict")?.as_str()?)?;
         let feedback = own.get("feedback").or_else(|| object.get("feedback")).map(plain).unwrap_or_default();
-        Some(Review { conclusion, feedback, object: own })
+        Some(Review { conclusion, feedback, own: Value::Object(own) })
     }
+
+    /// `reject: line 3 is wrong`, `**Verdict:** accept`, or a verdict on a line of its own. A sentence that only begins
+    /// with such a word is no verdict.
+    fn in_words(text: &str) -> Option<Review> {
+        let is_mark = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '#' | '"');
+        let unmarked = |text| str::trim_start_matches(text, is_mark);
+        let begins = unmarked(text);
+        let begins = match begins.split_at_checked(7) {
+            Some((label, rest)) if label.eq_ignore_ascii_case("verdict") => {
+                unmarked(unmarked(rest).trim_start_matches(':'))
+            }
+            Some(_) | None => begins,
+        };
+        let (word, rest) = split_before(begins, |c| !c.is_ascii_alphabetic() && c != ' ');
+        let conclusion = Conclusion::parse(word)?;
+        let rest = rest.trim_start_matches(|c| is_mark(c) && c != '\n');
+        let (separator, feedback) = split_before(rest, |c| !matches!(c, ':' | '.' | ',' | ';' | '!' | '-' | '–' | '—'));
+        let ends_here = feedback.is_empty() || feedback.starts_with('\n');
+        let is_apart = !separator.is_empty() && feedback.starts_with(is_mark);
+        (ends_here || is_apart).then(|| Review { conclusion, feedback: unmarked(feedback).into(), own: text.into() })
+    }
+}
+
+/// Splits a text before the first character of a kind, or at its end.
+fn split_before(text: &str, is_it: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(is_it).unwrap_or(text.len()))
 }
 
 impl Run {
@@ -84,7 +113,7 @@ impl Run {
                     self.send_back(step, &makers, review.conclusion, &review.feedback)
                 }
                 Conclusion::Accept | Conclusion::Retry | Conclusion::Pivot | Conclusion::Replan => {
-                    self.accept_review(step, &Value::Object(review.object), review.feedback)
+                    self.accept_review(step, &review.own, review.feedback)
                 }
             };
         }

@@ -193,16 +193,46 @@ fn a_step_that_fails_when_it_is_made_again_takes_its_review_with_it() {
 fn a_review_without_a_verdict_is_asked_for_one_and_then_stops_nothing() {
     let world = World::of(given(&["make", "check:reviewer < make"]))
         .says("make", [says("text")])
-        .says("check", [says("accept: it is fine"), says("accept: it is fine")])
+        .says("check", [says("It is fine."), says("It is fine.")])
         .go();
     assert!(world.transcript().contains("tells check: {\"unfit\":{\"what\":\"it contains no verdict\"}}"));
     assert_eq!(world.run.status_word(), "done");
-    let prose = "I would write {\"verdict\": \"retry\"} only for a fault.";
-    let world = World::of(given(&["make", "check:reviewer < make"]))
-        .says("make", [says("text")])
-        .says("check", [says(prose), says(prose)])
-        .go();
-    assert_eq!((world.run.status_word(), world.step("make").visit), ("done", 0));
+    for prose in [
+        "I would write {\"verdict\": \"retry\"} only for a fault.",
+        "Accept-Encoding is missing.",
+        "Fail fast: that is what it does.",
+        "retry.rs has no test",
+        "Reject the header, and it is fine: accept",
+        "Verdicts: none",
+    ] {
+        let world = World::of(given(&["make", "check:reviewer < make"]))
+            .says("make", [says("text")])
+            .says("check", [says(prose), says(prose)])
+            .go();
+        assert!(world.transcript().contains("no verdict"), "{prose}");
+        assert_eq!((world.run.status_word(), world.step("make").visit), ("done", 0), "{prose}");
+    }
+}
+
+#[test]
+fn a_review_in_words_that_begin_with_the_verdict_counts() {
+    for words in [
+        "reject: line 3 is wrong",
+        "Rejected. Line 3 is wrong",
+        "**Reject** — line 3 is wrong",
+        "**Verdict:** retry\n\nLine 3 is wrong",
+        "# Verdict\n\n`retry`\nLine 3 is wrong",
+        "send back - line 3 is wrong",
+    ] {
+        let world = World::of(given(&["make", "check:reviewer < make"]))
+            .says("make", [says("one"), says("two")])
+            .says("check", [says(words), says("accept: it is fine")])
+            .go();
+        assert_eq!(world.step("make").visit, 1, "{words}");
+        let transcript = world.transcript();
+        assert!(transcript.contains("ine 3 is wrong\"") && !transcript.contains("no verdict"), "{transcript}");
+        assert!(world.answer().contains("two") && !world.answer().contains("one"), "{}", world.answer());
+    }
 }
 
 #[test]
