@@ -111,7 +111,10 @@ fn each_providers_part_says_what_the_whole_table_says() {
     for id in table::PROVIDERS {
         let models = whole.providers().find(|listed| listed.id() == *id).unwrap().models();
         let mut names: Vec<String> = models.map(|model| model.id().to_owned()).collect();
-        names.extend(["claude-sonnet-4-5-20250929", "gpt-5-2025-08-07", "no-such-model"].map(str::to_owned));
+        names.extend(
+            ["claude-sonnet-4-5-20250929", "gpt-5-2025-08-07", "gpt-5.6-luna-2026-07-01", "no-such-model"]
+                .map(str::to_owned),
+        );
         for (model, at, tokens) in
             names.iter().flat_map(|model| days.into_iter().flat_map(move |at| [(model, at, 1.0), (model, at, 3e5)]))
         {
