@@ -7,6 +7,7 @@ mod calls;
 mod calls_from_code;
 mod citations;
 mod conclude;
+mod conclusion;
 mod control;
 mod failed_step;
 mod findings;

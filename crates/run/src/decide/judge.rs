@@ -5,8 +5,9 @@ use crate::reply::{Failure, FailureKind};
 use crate::state::Run;
 use crate::step::Step;
 
+use super::conclusion::Conclusion;
 use super::failed_step::fail;
-use super::review::{Conclusion, Review};
+use super::review::Review;
 
 impl Run {
     pub(super) fn after_judgement(&self, step: &Step) -> Vec<Event> {

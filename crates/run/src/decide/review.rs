@@ -15,32 +15,8 @@ use crate::state::Run;
 use crate::step::{Step, StepRole, StepState};
 
 use super::conclude::quoted;
+use super::conclusion::Conclusion;
 use super::failed_step::fail;
-
-/// The verdict of a review.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Conclusion {
-    Accept,
-    Retry,
-    Pivot,
-    Replan,
-}
-
-impl Conclusion {
-    /// Parses a verdict. The prompts ask for `accept`, `retry`, `pivot` or `replan`; the others are what models write
-    /// instead.
-    fn parse(text: &str) -> Option<Conclusion> {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "accept" | "accepted" | "approve" | "approved" | "pass" | "passed" => Some(Conclusion::Accept),
-            "retry" | "revise" | "reject" | "rejected" | "send back" | "send_back" | "fail" | "failed" => {
-                Some(Conclusion::Retry)
-            }
-            "pivot" => Some(Conclusion::Pivot),
-            "replan" => Some(Conclusion::Replan),
-            _ => None,
-        }
-    }
-}
 
 /// A verdict, and what has to be corrected.
 pub(super) struct Review {
@@ -51,7 +27,7 @@ pub(super) struct Review {
 }
 
 impl Review {
-    /// Reads a review: an object with `verdict`, or words that begin with it.
+    /// Reads a review: an object with `verdict`, or words.
     pub(super) fn read(text: &str, writes: &[String]) -> Option<Review> {
         whole_object(text).map_or_else(|| Self::in_words(text), |object| Self::in_object(&object, writes))
     }
@@ -65,31 +41,12 @@ impl Review {
         Some(Review { conclusion, feedback, own: Value::Object(own) })
     }
 
-    /// `reject: line 3 is wrong`, `**Verdict:** accept`, or a verdict on a line of its own. A sentence that only begins
-    /// with such a word is no verdict.
+    /// The author of a rejected result is told all of it.
     fn in_words(text: &str) -> Option<Review> {
-        let is_mark = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '#' | '"');
-        let unmarked = |text| str::trim_start_matches(text, is_mark);
-        let begins = unmarked(text);
-        let begins = match begins.split_at_checked(7) {
-            Some((label, rest)) if label.eq_ignore_ascii_case("verdict") => {
-                unmarked(unmarked(rest).trim_start_matches(':'))
-            }
-            Some(_) | None => begins,
-        };
-        let (word, rest) = split_before(begins, |c| !c.is_ascii_alphabetic() && c != ' ');
-        let conclusion = Conclusion::parse(word)?;
-        let rest = rest.trim_start_matches(|c| is_mark(c) && c != '\n');
-        let (separator, feedback) = split_before(rest, |c| !matches!(c, ':' | '.' | ',' | ';' | '!' | '-' | '–' | '—'));
-        let ends_here = feedback.is_empty() || feedback.starts_with('\n');
-        let is_apart = !separator.is_empty() && feedback.starts_with(is_mark);
-        (ends_here || is_apart).then(|| Review { conclusion, feedback: unmarked(feedback).into(), own: text.into() })
+        let conclusion = Conclusion::in_words(text)?;
+        let feedback = if conclusion == Conclusion::Accept { String::new() } else { text.trim().to_owned() };
+        Some(Review { conclusion, feedback, own: text.into() })
     }
-}
-
-/// Splits a text before the first character of a kind, or at its end.
-fn split_before(text: &str, is_it: impl Fn(char) -> bool) -> (&str, &str) {
-    text.split_at(text.find(is_it).unwrap_or(text.len()))
 }
 
 impl Run {

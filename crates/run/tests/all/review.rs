@@ -197,42 +197,23 @@ fn a_review_without_a_verdict_is_asked_for_one_and_then_stops_nothing() {
         .go();
     assert!(world.transcript().contains("tells check: {\"unfit\":{\"what\":\"it contains no verdict\"}}"));
     assert_eq!(world.run.status_word(), "done");
-    for prose in [
-        "I would write {\"verdict\": \"retry\"} only for a fault.",
-        "Accept-Encoding is missing.",
-        "Fail fast: that is what it does.",
-        "retry.rs has no test",
-        "Reject the header, and it is fine: accept",
-        "Verdicts: none",
-    ] {
-        let world = World::of(given(&["make", "check:reviewer < make"]))
-            .says("make", [says("text")])
-            .says("check", [says(prose), says(prose)])
-            .go();
-        assert!(world.transcript().contains("no verdict"), "{prose}");
-        assert_eq!((world.run.status_word(), world.step("make").visit), ("done", 0), "{prose}");
-    }
+    let prose = "I would write {\"verdict\": \"retry\"} only for a fault.";
+    let world = World::of(given(&["make", "check:reviewer < make"]))
+        .says("make", [says("text")])
+        .says("check", [says(prose), says(prose)])
+        .go();
+    assert_eq!((world.run.status_word(), world.step("make").visit), ("done", 0));
 }
 
 #[test]
-fn a_review_in_words_that_begin_with_the_verdict_counts() {
-    for words in [
-        "reject: line 3 is wrong",
-        "Rejected. Line 3 is wrong",
-        "**Reject** — line 3 is wrong",
-        "**Verdict:** retry\n\nLine 3 is wrong",
-        "# Verdict\n\n`retry`\nLine 3 is wrong",
-        "send back - line 3 is wrong",
-    ] {
-        let world = World::of(given(&["make", "check:reviewer < make"]))
-            .says("make", [says("one"), says("two")])
-            .says("check", [says(words), says("accept: it is fine")])
-            .go();
-        assert_eq!(world.step("make").visit, 1, "{words}");
-        let transcript = world.transcript();
-        assert!(transcript.contains("ine 3 is wrong\"") && !transcript.contains("no verdict"), "{transcript}");
-        assert!(world.answer().contains("two") && !world.answer().contains("one"), "{}", world.answer());
-    }
+fn a_review_that_rejects_in_words_sends_the_result_back() {
+    let world = World::of(given(&["make", "check:reviewer < make"]))
+        .says("make", [says("one"), says("two")])
+        .says("check", [says("reject: line 3 is wrong"), says("accept")])
+        .go();
+    assert_eq!((world.step("make").visit, world.answer().as_str()), (1, "two"));
+    let transcript = world.transcript();
+    assert!(transcript.contains("reject: line 3 is wrong\"") && !transcript.contains("no verdict"), "{transcript}");
 }
 
 #[test]
