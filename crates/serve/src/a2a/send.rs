@@ -58,7 +58,8 @@ pub(super) async fn send_streaming(
     let parts = TaskParts { history: history(request.configuration.history_length)?, artifacts: false };
     let MessageTarget { run, before } = deliver(state, caller, request).await?;
     let Some(before) = before else {
-        return TaskStream::while_working(state, caller, &run).await;
+        let parts = TaskParts { artifacts: true, ..parts };
+        return TaskStream::while_working(state, caller, &run, parts).await;
     };
     // What has happened since comes as updates.
     let mut first = task(state, &run, parts).await?;
@@ -76,8 +77,7 @@ async fn deliver(state: &Arc<A2aState>, caller: &ApiCaller, request: SendRequest
     }
     let message = SentMessage::read(&sent)?;
     let target = if message.task.is_empty() {
-        let run = begin(state, caller, &tenant, (message, sent)).await?;
-        MessageTarget { run, before: Some(0) }
+        begin(state, caller, &tenant, (message, sent)).await?
     } else {
         let run = find(state, &message.task)?;
         let before = position(state, &run).await?;
@@ -96,13 +96,13 @@ async fn begin(
     caller: &ApiCaller,
     tenant: &str,
     (message, sent): (SentMessage, Value),
-) -> A2aResult<RunId> {
+) -> A2aResult<MessageTarget> {
     let runs = &state.service.runs;
     let hash = |text: &str| hex(&Sha256::digest(text));
     let key = hash(&format!("a2a\0{}\0{tenant}\0{sent}", caller.name()));
     let _alone = state.beginning.lock().await;
     let run = match runs.keyed_run(&key, "a2a").await? {
-        KeyedRun::Known(run) => return Ok(run),
+        KeyedRun::Known(run) => return Ok(MessageTarget { run, before: None }),
         KeyedRun::ToStart(run) => run,
         KeyedRun::OtherRequest => return Err(A2aFailure::params("this `messageId` was used for another message")),
     };
@@ -119,7 +119,8 @@ async fn begin(
     let note = TaskNote { messages: vec![placed(sent, &run, &context)], context };
     note.keep(runs, &run).await?;
     add_to_context(runs, &note.context, &run).await?;
-    Ok(Box::pin(runs.order_as(run, order)).await?)
+    let run = Box::pin(runs.order_as(run, order)).await?;
+    Ok(MessageTarget { run, before: Some(0) })
 }
 
 /// Continues a task: answers its question, or tells it something. False if the run has the message already.
@@ -162,7 +163,7 @@ async fn go_on(
         note.add(runs, run, vec![place.message(&first.id, &asked(&view.waits)), sent]).await?;
     }
     let passed = pass_on(state, caller, &view, text).await;
-    if passed.is_err() {
+    if passed.is_err() && !known {
         note.remove_last(runs, run, [&place.message_id(&first.id), &message.id]).await?;
     }
     passed.map(|()| true)

@@ -59,10 +59,16 @@ impl TaskStream {
     }
 
     /// Shows a task, and follows it from now on if it is at work.
-    pub(super) async fn while_working(state: &Arc<A2aState>, caller: &ApiCaller, run: &RunId) -> A2aResult<Self> {
-        let stream = Self::from_now(state, caller, run).await?;
-        let is_over = !stream.first.as_ref().is_some_and(is_working);
-        Ok(Self { is_over, ..stream })
+    pub(super) async fn while_working(
+        state: &Arc<A2aState>,
+        caller: &ApiCaller,
+        run: &RunId,
+        parts: TaskParts,
+    ) -> A2aResult<Self> {
+        let known = position(state, run).await?;
+        let first = task(state, run, parts).await?;
+        let is_over = !is_working(&first);
+        Ok(Self { is_over, ..Self::after(state, caller, run, (known, first))? })
     }
 
     /// The same as the response to a request by JSON-RPC.

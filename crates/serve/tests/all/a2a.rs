@@ -505,6 +505,11 @@ async fn streams_begin_with_the_task_and_end_where_it_ends_or_asks() {
     // Whose connection broke off sends the message again, and is shown how the task stands.
     let told = peer.stream("SendStreamingMessage", json!({ "message": reply })).await;
     assert_eq!((told.len(), state(&told[0]["task"])), (1, "TASK_STATE_COMPLETED"), "{told:?}");
+    let params =
+        json!({ "tenant": "clarification", "message": says("m2", "x"), "configuration": { "historyLength": 0 } });
+    let told = peer.stream("SendStreamingMessage", params).await;
+    assert_eq!((told.len(), state(&told[0]["task"])), (1, "TASK_STATE_COMPLETED"), "{told:?}");
+    assert_eq!((id(&told[0]["task"]), told[0]["task"].get("history")), (task, None), "{told:?}");
     let wrong = peer.rest("POST", "/message:stream", &json!({ "message": { "parts": [] } })).await;
     assert_eq!((wrong.status, &wrong.json()["error"]["status"]), (400, &json!("INVALID_ARGUMENT")));
     assert_eq!(peer.rest("GET", "/nothing/here", &Value::Null).await.status, 404);

@@ -47,6 +47,8 @@ export class RunStore implements vscode.Disposable {
   #isDisposed = false;
   /** What was told last: a view that is drawn again for nothing loses clicks. */
   #told = '';
+  /** The runs that are read because the list has told of more events. */
+  readonly #catchingUp = new Set<string>();
   /** How many readings of runs have begun. */
   #readings = 0;
 
@@ -150,8 +152,10 @@ export class RunStore implements vscode.Disposable {
   async #catchUp(client: ApiClient, { id, events }: RunRow): Promise<void> {
     const known = this.#details.get(id);
     const isBehind = known === undefined ? this.#followed.has(id) : known.events < events;
-    if (!isBehind) return;
+    if (!isBehind || this.#catchingUp.has(id)) return;
+    this.#catchingUp.add(id);
     await this.read(id, client, events).catch(() => undefined); // Tried again with the next list.
+    this.#catchingUp.delete(id);
     this.#tell();
   }
 
