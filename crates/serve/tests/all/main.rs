@@ -11,6 +11,7 @@
 )]
 
 mod a2a;
+mod a2a_answers;
 mod a2a_push;
 mod access;
 mod api;
