@@ -41,7 +41,7 @@ pub(crate) fn write(root: &Path) -> Result<Vec<PathBuf>, String> {
         let own = named(id)?;
         let others = own["fallback_model_providers"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let others = others.map(&named).collect::<Result<Vec<Value>, String>>()?;
-        // A pattern with digits of all scripts takes ten times as long to compile, and names of models have none of these.
+        // Patterns with the digits of all scripts take longer to compile, and names of models have none of these.
         let lines: Vec<String> =
             [own].iter().chain(&others).map(|provider| provider.to_string().replace(r"\\d", "[0-9]")).collect();
         let path = root.join("crates/models/data/prices").join(format!("{id}.json"));
