@@ -299,7 +299,6 @@ impl RemoteModel {
                 watch.progress(if fold.calls.is_empty() { stall } else { silence.max(stall) });
             }
         }
-        // The answer is whole. Only a connection that was read to its end is used again; if it breaks here, nothing is lost.
         let _ = tokio::time::timeout(DRAIN_LIMIT, response.chunk()).await;
         Ok(fold)
     }
