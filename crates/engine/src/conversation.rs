@@ -8,17 +8,18 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, ContentHash, ConversationEntry, EffectKind, Message, ModelAnswer, Note, Picture, PictureRef, Run, Step,
-    StepRole, ThinkingEffort, ToolSpec, TraceParent, Tries,
+    AgentCard, BYTES_OF_A_PICTURE, ContentHash, ConversationEntry, EffectAddress, EffectKind, Message, ModelAnswer,
+    Note, Picture, PictureRef, Run, ShownPart, Step, StepRole, ThinkingEffort, ToolSpec, TraceParent, Tries,
 };
 
 use crate::answer_schema::{schema_of, verdict_schema};
+use crate::compacted_facts::facts_in_words;
 use crate::context::{Snapshot, WorkspaceContext};
 use crate::opening::opening;
 use crate::plan_prompt;
 use crate::prompt_texts::PromptKit;
 use crate::proof_prompt;
-use crate::turn_messages::{answer_in_words, earlier_messages, list_or_none, note_in_words, pictures_of, results};
+use crate::turn_messages::{answer_in_words, earlier_messages, not_made, note_in_words, pictures_of, results};
 
 /// The sources of a prompt besides the run: the prompt texts, and the journal for pictures.
 #[derive(Clone, Copy)]
@@ -62,8 +63,8 @@ pub(crate) struct Conversation {
     pub(crate) documents: bool,
     /// How many entries of `Step::conversation` are among the messages.
     consumed: usize,
-    /// The summary it starts from. With a new summary, the conversation is built again.
-    summary: Option<Arc<str>>,
+    /// How often what the model was shown had been replaced when it was built. After another time it is built again.
+    rewrites: u32,
     /// The answer whose calls the next results belong to.
     last: Option<Arc<ModelAnswer>>,
     system: Arc<str>,
@@ -108,7 +109,7 @@ impl Conversation {
             context: snapshot.hash,
             documents: context.has_documents() && step.role != StepRole::Distill,
             consumed: 0,
-            summary: summary(step).cloned(),
+            rewrites: step.rewrites,
             last: None,
             system,
             tools,
@@ -142,17 +143,11 @@ impl Conversation {
         let own = kit.agent(&step.spec.agent).map(|agent| &agent.system);
         let own = if self.briefly { Some(&kit.small_planner) } else { own };
         let same_words = own.is_none_or(|system| Arc::ptr_eq(system, &self.system));
-        let same_summary = match (&self.summary, summary(step)) {
-            (None, None) => true,
-            // A later summary may have the same text but replace more entries.
-            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
-            (Some(_), None) | (None, Some(_)) => false,
-        };
         let same_question = !self.briefly || self.consumed == step.conversation.len();
         self.visit == step.visit
             && same_question
             && same_words
-            && same_summary
+            && self.rewrites == step.rewrites
             && self.consumed <= step.conversation.len()
     }
 
@@ -177,10 +172,11 @@ impl Conversation {
                     self.is_cut = false;
                     self.push(Message::Assistant(answer.clone()));
                 }
-                ConversationEntry::Results(outcomes) => {
-                    let message = results(self.last.as_deref(), outcomes, kit);
+                ConversationEntry::Results(ended) => {
+                    let message = results(self.last.as_deref(), ended, &step.shown, kit);
                     self.push(message);
-                    if let Some(shown) = from.pictures(outcomes.iter().flat_map(pictures_of)) {
+                    let shown = ended.numbered().filter(|(n, _)| step.shown.get(n) != Some(&ShownPart::NAME));
+                    if let Some(shown) = from.pictures(shown.flat_map(|(_, outcome)| pictures_of(outcome))) {
                         self.push(shown);
                     }
                 }
@@ -193,12 +189,9 @@ impl Conversation {
                     }
                 }
                 ConversationEntry::Summary(summary) => {
-                    let (paths, unknown) = (step.compacted.paths.iter(), &step.compacted.unknown);
-                    let paths = paths.map(|path| format!("- `{path}`")).collect::<Vec<_>>();
-                    let unknown = unknown.iter().map(|call| format!("- {call}")).collect::<Vec<_>>();
-                    let (paths, unknown) = (list_or_none(&paths), list_or_none(&unknown));
-                    let text = kit.say("compacted", &[("summary", summary), ("paths", &paths), ("unknown", &unknown)]);
-                    self.push(Message::User(text.into()));
+                    let facts = facts_in_words(&step.compacted);
+                    let text = kit.say("compacted", &[("summary", summary), ("facts", &facts)]);
+                    self.push(Message::User(text.trim_end().into()));
                 }
             }
         }
@@ -206,17 +199,19 @@ impl Conversation {
     }
 
     /// A separate question about the conversation: a judgement of the step's result, or a summary of the conversation.
-    pub(crate) fn side_question(&self, run: &Run, step: &Step, kit: &PromptKit, kind: EffectKind) -> Self {
+    pub(crate) fn side_question(&self, run: &Run, step: &Step, kit: &PromptKit, id: &EffectAddress) -> Self {
+        let kind = id.kind;
         let proves = step.role == StepRole::Prove;
         let mut side = Self {
             visit: self.visit,
             context: self.context,
             documents: self.documents,
             consumed: self.consumed,
-            summary: self.summary.clone(),
+            rewrites: self.rewrites,
             last: None,
             system: self.system.clone(),
-            tools: Arc::from([]),
+            // The same prefix with the same tools: the provider has it in its cache.
+            tools: if kind == EffectKind::Compact { self.tools.clone() } else { Arc::from([]) },
             messages: Vec::new(),
             schema: (kind == EffectKind::Judge).then(|| if proves { proof_prompt::schema() } else { verdict_schema() }),
             is_cut: false,
@@ -239,6 +234,13 @@ impl Conversation {
         } else {
             self.messages.iter().cloned().for_each(|message| side.push(message));
             side.push(Message::User(kit.say("compact", &[]).into()));
+            if let Some(answer) = step.side_answer().filter(|_| id.n > 0) {
+                side.push(Message::Assistant(answer.clone()));
+                if !answer.calls.is_empty() {
+                    side.push(not_made(answer));
+                }
+                side.push(Message::User(kit.say("compact-again", &[]).into()));
+            }
         }
         side
     }
@@ -259,6 +261,15 @@ impl Conversation {
             brief: &self.brief,
         };
         (prompt, &mut self.draft)
+    }
+
+    /// Bytes of everything the model is told; a picture counts as in `Step::expected_tokens`.
+    pub(crate) fn bytes(&self) -> u64 {
+        let tools = self.tools.iter();
+        let tools: usize =
+            tools.map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len()).sum();
+        let messages: u64 = self.messages.iter().map(bytes_of).sum();
+        (self.system.len() + tools) as u64 + messages
     }
 
     /// The tools the model is shown.
@@ -336,11 +347,15 @@ impl Conversation {
     }
 }
 
-fn summary(step: &Step) -> Option<&Arc<str>> {
-    step.conversation.iter().find_map(|entry| match entry {
-        ConversationEntry::Summary(summary) => Some(summary),
-        ConversationEntry::Answer(_) | ConversationEntry::Results(_) | ConversationEntry::Note(_) => None,
-    })
+fn bytes_of(message: &Message) -> u64 {
+    match message {
+        Message::User(text) => text.len() as u64,
+        Message::Assistant(answer) => answer.bytes(),
+        Message::Results(results) => {
+            results.iter().map(|result| result.text.len() + result.name.len()).sum::<usize>() as u64
+        }
+        Message::Pictures(pictures) => pictures.len() as u64 * BYTES_OF_A_PICTURE,
+    }
 }
 
 fn brief_of(run: &Run, step: &Step) -> TaskBrief {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
-use updraft_models::Delta;
-use updraft_run::{EffectAddress, Failure, FailureKind, Millis, ModelAnswer, Reply, ToolCall};
+use updraft_models::{Delta, Model};
+use updraft_run::{EffectAddress, Failure, FailureKind, Millis, ModelAnswer, Reply, ToolCall, WindowSource};
 use updraft_tools::{CallLog, CallResult, RunContext};
 
 use crate::ask_model::ConsultRequest;
@@ -24,8 +24,8 @@ pub(crate) struct FinishedEffect {
 
 /// The result of an effect.
 pub(crate) enum EffectResult {
-    /// A model call, and the conversation it was part of.
-    Asked(Result<ModelAnswer, Reply>, Box<Conversation>),
+    /// A model call, the conversation it was part of, and what was found out about the model's window.
+    Asked(Result<ModelAnswer, Reply>, Box<Conversation>, Option<FoundWindow>),
     /// A tool call.
     Called(CallResult),
 }
@@ -63,14 +63,16 @@ impl RunningEffects {
     pub(crate) fn ask(&mut self, id: EffectAddress, attempt: u32, asking: ModelCallSetup) {
         let (stop, stop_waiting) = (self.stop_for(&id), self.stop_waiting.clone());
         self.running.push(Box::pin(async move {
-            let ModelCallSetup { model, mut conversation, options, mut hear, limit } = asking;
+            let ModelCallSetup { model, wants_window, mut conversation, options, mut hear, limit } = asking;
+            let asked_about = wants_window.then(|| Arc::clone(&model.model));
             let (prompt, draft) = conversation.parts(options);
             let patience = OutageWait { limit, stop_waiting };
             let answer = tokio::select! {
                 answer = outage::ask(model, &prompt, draft, &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),
             };
-            FinishedEffect { id, attempt, what: EffectResult::Asked(answer, conversation) }
+            let window = FoundWindow::of(&answer, asked_about).await;
+            FinishedEffect { id, attempt, what: EffectResult::Asked(answer, conversation, window) }
         }));
     }
 
@@ -137,6 +139,8 @@ impl RunningEffects {
 /// Everything a model call needs.
 pub(crate) struct ModelCallSetup {
     pub(crate) model: RenewableModel,
+    /// Nothing is known yet about the model's context window.
+    pub(crate) wants_window: bool,
     pub(crate) conversation: Box<Conversation>,
     pub(crate) options: AskOptions,
     pub(crate) hear: DeltaListener,
@@ -155,8 +159,35 @@ pub(crate) struct ToolCallSetup {
     pub(crate) output: CallLog,
 }
 
+/// The size of a model's context window in tokens, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundWindow {
+    pub(crate) tokens: u64,
+    pub(crate) by: WindowSource,
+}
+
+impl FoundWindow {
+    /// What a refusal says, or otherwise what the model or its server says of itself if it answers.
+    async fn of(answer: &Result<ModelAnswer, Reply>, model: Option<Arc<dyn Model>>) -> Option<Self> {
+        match answer {
+            Err(Reply::Failed(why)) if why.kind == FailureKind::TooLong => {
+                let tokens = updraft_models::stated_window(&why.message)?;
+                Some(Self { tokens, by: WindowSource::Refusal })
+            }
+            Ok(_) => {
+                let tokens = model?.window().await?;
+                Some(Self { tokens, by: WindowSource::Told })
+            }
+            Err(_) => None,
+        }
+    }
+}
+
 /// A model's error as a reply.
 pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
+    if error.is_too_long() {
+        return Reply::Failed(Failure::new(FailureKind::TooLong, error.to_string()));
+    }
     // The part written before it broke off may be billed, so the run, which keeps the account, decides.
     if let updraft_models::Error::Broken { again, .. } = error {
         let evidence = error.to_string();
@@ -167,8 +198,6 @@ pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
         return Reply::TimedOut { limit: Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)) };
     }
     let kind = match error {
-        // Another prompt may fit.
-        updraft_models::Error::Refused { .. } if error.is_too_long() => FailureKind::Model,
         updraft_models::Error::Config { .. }
         | updraft_models::Error::Unknown { .. }
         | updraft_models::Error::Refused { .. } => FailureKind::Config,

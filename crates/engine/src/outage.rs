@@ -65,6 +65,9 @@ pub(crate) async fn ask(
             }
             Err(error) => error,
         };
+        if error.is_too_long() {
+            return Err(failed(&error));
+        }
         let limit = match error.outage() {
             None => return Err(failed(&error)),
             Some(Outage::Passing) => patience.limit,

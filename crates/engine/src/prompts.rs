@@ -17,6 +17,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "attached",
     "choose",
     "compact",
+    "compact-again",
     "compacted",
     "context",
     "cut-off",

@@ -235,7 +235,7 @@ impl<'a> PromptRebuilder<'a> {
         let from = PromptSources { kit, journal: self.journal };
         let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, from, &snapshot));
         conversation.catch_up(step, from);
-        let side = (id.kind != EffectKind::Ask).then(|| conversation.side_question(run, step, kit, id.kind));
+        let side = (id.kind != EffectKind::Ask).then(|| conversation.side_question(run, step, kit, id));
         let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();
         Ok(Some(match side {
             Some(side) => self.side.insert(side),

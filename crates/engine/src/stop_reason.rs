@@ -5,9 +5,15 @@ use updraft_run::{Budget, BudgetLimit, Ceiling, Cost, FailureKind, Funds, Millis
 /// Why a run that can continue has stopped: a limit, or a model that is not available.
 pub fn why_stopped(run: &Run) -> Option<String> {
     let RunPhase::Exhausted(which) = run.phase() else { return None };
-    let kind = if *which == BudgetLimit::Model { FailureKind::Outage } else { FailureKind::Budget };
-    let halted =
-        run.halted().filter(|(_, why)| why.kind == kind && matches!(which, BudgetLimit::Model | BudgetLimit::Turns));
+    let kind = match which {
+        BudgetLimit::Model => FailureKind::Outage,
+        BudgetLimit::Window => FailureKind::TooLong,
+        BudgetLimit::Cost | BudgetLimit::Tokens | BudgetLimit::Time | BudgetLimit::Turns | BudgetLimit::Calls => {
+            FailureKind::Budget
+        }
+    };
+    let is_of_steps = matches!(which, BudgetLimit::Model | BudgetLimit::Turns | BudgetLimit::Window);
+    let halted = run.halted().filter(|(_, why)| why.kind == kind && is_of_steps);
     let halted: Vec<_> = halted.collect();
     let Some((step, why)) = halted.first() else { return Some(limit_reached(run, *which)) };
     let others = match halted.len() - 1 {
@@ -32,6 +38,7 @@ pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
             None => " --max-tokens N".to_owned(),
         },
         RunPhase::Exhausted(BudgetLimit::Model) => String::new(),
+        RunPhase::Exhausted(BudgetLimit::Window) => " --model MODEL".to_owned(),
         RunPhase::Exhausted(which) => format!(" {} N", which.flag().1),
         _ => String::new(),
     };
@@ -57,7 +64,7 @@ pub fn raised_limit(run: &Run) -> Option<Budget> {
         BudgetLimit::Time => Budget { time: twice(budget.time.map(|time| time.0)).map(Millis), ..Budget::default() },
         BudgetLimit::Turns => Budget { turns: Some(more_turns(run)), ..Budget::default() },
         BudgetLimit::Calls => Budget { calls: twice(budget.calls), ..Budget::default() },
-        BudgetLimit::Model => return None,
+        BudgetLimit::Model | BudgetLimit::Window => return None,
     })
 }
 
@@ -80,7 +87,7 @@ fn limit_reached(run: &Run, which: BudgetLimit) -> String {
         BudgetLimit::Time => budget.time.map(|time| format!("{} s", time.0.div_ceil(1000))),
         BudgetLimit::Turns => budget.turns.map(|n| n.to_string()),
         BudgetLimit::Calls => budget.calls.map(|n| n.to_string()),
-        BudgetLimit::Model => None,
+        BudgetLimit::Model | BudgetLimit::Window => None,
     };
     let limit = limit.map(|limit| format!(" ({limit})")).unwrap_or_default();
     format!("limit reached: {}{limit}{}", which.flag().0, reserved(run, which).unwrap_or_default())
@@ -108,7 +115,7 @@ fn reserved(run: &Run, which: BudgetLimit) -> Option<String> {
                 Cost(left)
             ))
         }
-        BudgetLimit::Time | BudgetLimit::Turns | BudgetLimit::Calls | BudgetLimit::Model => None,
+        BudgetLimit::Time | BudgetLimit::Turns | BudgetLimit::Calls | BudgetLimit::Model | BudgetLimit::Window => None,
     }
 }
 

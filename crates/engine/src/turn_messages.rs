@@ -1,10 +1,13 @@
 //! What a model is told besides its task: earlier messages of the conversation, the results of its calls, and notes.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
 use updraft_run::{
-    EarlierConversation, Message, ModelAnswer, Note, PictureRef, Reply, ToolCallOutcome, ToolResult, outcome_words,
+    EarlierConversation, Message, ModelAnswer, Note, PictureRef, Reply, ShownPart, ToolCall, ToolCallOutcome,
+    ToolOutput, ToolResult, TurnResults, outcome_words, output_name,
 };
 
 use crate::prompt_texts::PromptKit;
@@ -51,36 +54,54 @@ pub(crate) fn pictures_of(outcome: &ToolCallOutcome) -> &[PictureRef] {
 }
 
 /// The results of an answer's calls: in the provider's form, or as text if the calls were text.
-pub(crate) fn results(answer: Option<&ModelAnswer>, outcomes: &[ToolCallOutcome], kit: &PromptKit) -> Message {
+pub(crate) fn results(
+    answer: Option<&ModelAnswer>,
+    ended: &TurnResults,
+    parts: &BTreeMap<u32, ShownPart>,
+    kit: &PromptKit,
+) -> Message {
+    let said = |(n, outcome): (u32, &ToolCallOutcome)| said(outcome, n, parts.get(&n).copied(), kit);
     let calls = answer.map(|answer| answer.calls.as_slice()).unwrap_or_default();
     if calls.is_empty() {
-        let lines: Vec<String> = outcomes
-            .iter()
+        let lines: Vec<String> = ended
+            .numbered()
             .map(|outcome| {
                 let previous = answer.map(|answer| answer.text.as_str()).unwrap_or_default();
-                let result = said(outcome, kit);
+                let result = said(outcome);
                 json!({ "iteration_context": { "tool_result": result }, "previous_output": previous }).to_string()
             })
             .collect();
         return Message::User(lines.join("\n").into());
     }
-    let paired = calls.iter().zip(outcomes).map(|(call, outcome)| ToolResult {
+    let paired = calls.iter().zip(ended.numbered()).map(|(call, (n, outcome))| ToolResult {
         call: call.id.clone(),
         name: call.name.clone(),
-        text: said(outcome, kit),
+        text: said((n, outcome)),
         is_error: !outcome.is_good(),
     });
     Message::Results(paired.collect())
 }
 
-fn said(outcome: &ToolCallOutcome, kit: &PromptKit) -> String {
+/// The results of calls that are not made, because only a summary was asked for.
+pub(crate) fn not_made(answer: &ModelAnswer) -> Message {
+    let result = |call: &ToolCall| ToolResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        text: "not called".to_owned(),
+        is_error: true,
+    };
+    Message::Results(answer.calls.iter().map(result).collect())
+}
+
+fn said(outcome: &ToolCallOutcome, n: u32, part: Option<ShownPart>, kit: &PromptKit) -> String {
     match outcome {
         ToolCallOutcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
         ToolCallOutcome::Replied(Reply::Output(output)) => {
+            let shown = shown_text(output, n, part);
             let text = match output.changes_in_words() {
-                None => output.text.clone(),
-                Some(changes) if output.text.trim_end_matches('\n').is_empty() => changes,
-                Some(changes) => format!("{}\n{changes}", output.text.trim_end_matches('\n')),
+                None => shown.into_owned(),
+                Some(changes) if shown.trim_end_matches('\n').is_empty() => changes,
+                Some(changes) => format!("{}\n{changes}", shown.trim_end_matches('\n')),
             };
             if output.attached.is_empty() {
                 return text;
@@ -92,6 +113,37 @@ fn said(outcome: &ToolCallOutcome, kit: &PromptKit) -> String {
         ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => outcome_words(outcome).into_owned(),
     }
 }
+
+/// The text of an output as far as it is shown, with the name under which the whole can be read again.
+fn shown_text(output: &ToolOutput, n: u32, part: Option<ShownPart>) -> Cow<'_, str> {
+    let (name, text) = (output_name(n), output.text.as_str());
+    let bytes = output.whole.map_or(text.len() as u64, |whole| whole.len);
+    let Some(part) = part else {
+        let Some(whole) = output.whole else { return Cow::Borrowed(text) };
+        return Cow::Owned(format!(
+            "{}\n[the whole output, {} bytes, is `{name}`: read or search it]\n",
+            text.trim_end(),
+            whole.len
+        ));
+    };
+    match part.ends_of(text) {
+        Some((head, tail)) => Cow::Owned(format!(
+            "{}\n[… {} bytes left out here; the whole output, {bytes} bytes, is `{name}`: read or search it …]\n{tail}",
+            head.trim_end(),
+            text.len() - head.len() - tail.len(),
+        )),
+        None => {
+            let first = text.lines().next().unwrap_or_default();
+            let first = &first[..first.floor_char_boundary(MAX_FIRST_LINE_BYTES)];
+            Cow::Owned(format!(
+                "{first}\n[no longer shown: this output of {bytes} bytes is `{name}`: read or search it]\n"
+            ))
+        }
+    }
+}
+
+/// How much of its first line is shown of an output that is not shown any more.
+const MAX_FIRST_LINE_BYTES: usize = 80;
 
 pub(crate) fn note_in_words(note: &Note, kit: &PromptKit) -> String {
     match note {

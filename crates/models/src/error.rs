@@ -1,6 +1,7 @@
 //! Why a model gave no answer.
 
 use crate::hint;
+use crate::too_long;
 
 /// Why a model gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +118,19 @@ impl Error {
 
     /// Whether the request was refused because it is longer than the model's context window.
     pub fn is_too_long(&self) -> bool {
-        matches!(self, Error::Refused { message, .. } if hint::is_too_long(message))
+        match self {
+            Error::Refused { status: 413, .. } => true,
+            Error::Refused { message, .. } | Error::Failing { message, .. } | Error::Broken { message, .. } => {
+                too_long::is_said_in(message)
+            }
+            Error::Unknown { .. }
+            | Error::Config { .. }
+            | Error::Unreachable { .. }
+            | Error::Silent { .. }
+            | Error::Garbled { .. }
+            | Error::Unheard { .. }
+            | Error::Script { .. } => false,
+        }
     }
 
     /// Whether, and why, the model is not available at the moment.

@@ -36,15 +36,6 @@ pub(crate) fn is_about_key(message: &str) -> bool {
     has(message, &KEY)
 }
 
-/// Phrases with which they refuse a request that does not fit into the context window.
-const LENGTH: [&str; 6] =
-    ["context length", "context_length", "too long", "maximum context", "too many tokens", "exceeds the"];
-
-/// Whether a refusal says that the request is too long.
-pub(crate) fn is_too_long(message: &str) -> bool {
-    has(message, &LENGTH)
-}
-
 /// Whether a refusal is about the key or the account, and not about the request.
 pub(crate) fn is_about_account(message: &str) -> bool {
     has(message, &KEY) || has(message, &MONEY)
@@ -58,11 +49,6 @@ pub(crate) fn about_refusal(model: &str, message: &str) -> Option<String> {
     }
     if has(&MONEY) {
         return Some("the account has no credit left: check its billing, or use another model".to_owned());
-    }
-    if is_too_long(message) {
-        return Some(
-            "the conversation is too long for this model: lower `compact_at`, or use another model".to_owned(),
-        );
     }
     None
 }

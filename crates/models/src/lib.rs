@@ -76,6 +76,7 @@ mod stream_splitter;
 mod text;
 mod text_tools;
 mod tokens;
+mod too_long;
 
 pub use access::{GoogleProject, KeySource, ModelAccess, ProviderAccess, RecordingFinder, Recordings, shown};
 pub use auth::{Auth, TokenMinter};
@@ -97,4 +98,5 @@ pub use resolve::{ModelNameForm, known, resolve};
 pub use retry::RetryPolicy;
 pub use scripted::ScriptedModel;
 pub use spec::ModelSpec;
+pub use too_long::stated_window;
 pub use updraft_run::Price;

@@ -5,6 +5,7 @@ mod compacted;
 mod effect;
 mod graph;
 mod proof;
+mod shown;
 mod step;
 mod taint;
 
@@ -116,6 +117,10 @@ impl Run {
                 self.step_ended(step, StepState::Skipped { because: because.clone() });
             }
             Event::StepCancelled { step } => self.step_ended(step, StepState::Cancelled),
+            Event::Shortened { step, because, outputs } => self.shortened(step, *because, outputs),
+            Event::WindowLearnt { model, tokens, .. } => {
+                self.windows.insert(model.clone(), *tokens);
+            }
             Event::Compacted { step, upto, summary } => self.compacted(step, *upto, summary),
             Event::Paused => self.phase = RunPhase::Paused,
             Event::Resumed { budget, approvals, model } => self.resumed(budget.as_ref(), *approvals, model.as_ref()),

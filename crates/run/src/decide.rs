@@ -21,6 +21,7 @@ mod plan_approval;
 mod prove;
 mod reservation;
 mod review;
+mod room;
 mod server_questions;
 mod swarm;
 mod turn;
@@ -133,6 +134,7 @@ impl Run {
             Input::Fork { from, at, change } => self.fork(from, *at, change),
             Input::Mark { files } if self.has_new_marks(files) => vec![Event::Marked { files: files.clone() }],
             Input::Mark { .. } => Vec::new(),
+            Input::Window { model, tokens, by } => self.hear_window(model, *tokens, *by),
             Input::GoOn { terms } => match self.check_terms(terms) {
                 Ok(level) => self.confine(level, terms.flags.as_ref()),
                 // The caller learns the reason from `check_terms`; the run stays as it is.
@@ -191,7 +193,13 @@ impl Run {
             return Vec::new();
         }
         // Every step that could continue without the halted ones has done so.
-        if self.halted > 0 { vec![Event::Exhausted { which: BudgetLimit::Turns }] } else { self.skip_stranded() }
+        if self.halted > 0 { vec![Event::Exhausted { which: self.limit_of_halted() }] } else { self.skip_stranded() }
+    }
+
+    /// The limit because of which steps cannot continue.
+    fn limit_of_halted(&self) -> BudgetLimit {
+        let for_length = |step: &Step| step.halted.as_ref().is_some_and(|why| why.kind == FailureKind::TooLong);
+        if self.steps.iter().any(for_length) { BudgetLimit::Window } else { BudgetLimit::Turns }
     }
 
     fn has_begun(&self, id: &crate::EffectAddress) -> bool {

@@ -315,6 +315,9 @@ pub struct EffectFacts {
     /// The most a question to a model can use, if no budget reserved it. This amount counts if the call is cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
+    /// Bytes of the prompt: with the tokens that the provider counts, they tell how the two compare.
+    #[serde(default, skip_serializing_if = "crate::message::is_zero")]
+    pub bytes: u64,
     /// Files about to be written, with the hash of their content before and after (absent: no such file).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ExpectedWrite>,

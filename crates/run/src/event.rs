@@ -19,6 +19,7 @@ use crate::origins::Origins;
 use crate::proof::ProofFinding;
 use crate::reply::{Failure, Reply};
 use crate::requirement::Requirement;
+use crate::shown::{Shortening, ShownPart, WindowSource};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,6 +250,24 @@ pub enum Event {
         /// The summary.
         summary: String,
     },
+    /// From here on, these outputs are shown to the step's model only in part.
+    Shortened {
+        /// Which step.
+        step: StepId,
+        /// Why.
+        because: Shortening,
+        /// What is shown of each, by the number of its call.
+        outputs: BTreeMap<u32, ShownPart>,
+    },
+    /// The context window of a model was found out.
+    WindowLearnt {
+        /// The model.
+        model: String,
+        /// Tokens.
+        tokens: u64,
+        /// How.
+        by: WindowSource,
+    },
     /// Someone paused the run: nothing new begins; effects that have begun may end.
     Paused,
     /// The run continues.
@@ -473,6 +492,8 @@ impl Event {
             Event::StepSkipped { .. } => "step_skipped",
             Event::StepCancelled { .. } => "step_cancelled",
             Event::Compacted { .. } => "compacted",
+            Event::Shortened { .. } => "shortened",
+            Event::WindowLearnt { .. } => "window_learnt",
             Event::Paused => "paused",
             Event::Resumed { .. } => "resumed",
             Event::Marked { .. } => "marked",

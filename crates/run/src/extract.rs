@@ -47,7 +47,7 @@ pub(crate) fn extract(step: &Step, answer: &ModelAnswer) -> AnswerVariables {
 /// The named results of the code that the step ran last. A `result` from any other tool does not count.
 fn execution_result(step: &Step) -> Option<Map<String, Value>> {
     let at = step.conversation.iter().rposition(|entry| matches!(entry, ConversationEntry::Results(_)))?;
-    let ConversationEntry::Results(outcomes) = &step.conversation[at] else { return None };
+    let ConversationEntry::Results(crate::TurnResults { outcomes, .. }) = &step.conversation[at] else { return None };
     let calls = step.conversation[..at].iter().rev().find_map(|entry| match entry {
         ConversationEntry::Answer(answer) => Some(answer.calls.as_slice()),
         ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,

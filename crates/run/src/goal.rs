@@ -255,11 +255,6 @@ pub struct RunSettings {
     pub repeats: u32,
     /// How many steps a graph may have.
     pub max_steps: u32,
-    /// The number of tokens at which older turns of a conversation are summarised.
-    pub compact_at: u64,
-    /// How many turns are kept word for word when older ones are summarised.
-    #[serde(skip_serializing_if = "is_usual_keep")]
-    pub compact_keep: u32,
     /// Who decides about calls that reach beyond the workspace and the sandbox.
     pub approvals: ApprovalMode,
     /// Tools that are never called.
@@ -302,7 +297,7 @@ pub struct RunSettings {
     /// The points at which guardrails stand.
     #[serde(skip_serializing_if = "GuardedPoints::is_empty")]
     pub guards: GuardedPoints,
-    /// The context window of the planner's model in tokens, if its server or the table of models knows it.
+    /// The context window of the run's model in tokens, if its server or the table of models knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
     /// The models that steps may name: purposes and profiles of the user, with what each stands for.
@@ -337,14 +332,6 @@ impl RunSettings {
     }
 }
 
-/// The default of `compact_keep`, also for runs from before it was a setting.
-const USUAL_KEEP: u32 = 4;
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_usual_keep(keep: &u32) -> bool {
-    *keep == USUAL_KEEP
-}
-
 impl Default for RunSettings {
     fn default() -> Self {
         Self {
@@ -360,8 +347,6 @@ impl Default for RunSettings {
             plan_attempts: 3,
             repeats: 5,
             max_steps: 100_000,
-            compact_at: 100_000,
-            compact_keep: USUAL_KEEP,
             approvals: ApprovalMode::Ask,
             deny: Vec::new(),
             rules: Rules::default(),
@@ -445,6 +430,8 @@ pub enum BudgetLimit {
     Calls,
     /// The wait for a model that is not available.
     Model,
+    /// The context window of a model.
+    Window,
 }
 
 impl BudgetLimit {
@@ -458,6 +445,8 @@ impl BudgetLimit {
             BudgetLimit::Calls => ("tool calls", "--max-calls"),
             // No flag raises it: the run continues when the model is available again.
             BudgetLimit::Model => ("waiting for a model", ""),
+            // A model with a larger window takes the conversation.
+            BudgetLimit::Window => ("the context window", "--model"),
         }
     }
 }

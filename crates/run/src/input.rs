@@ -147,6 +147,15 @@ pub enum Input {
         /// Where that text came from, by path; `.` is the whole workspace.
         files: BTreeMap<String, Origins>,
     },
+    /// The context window of a model was found out.
+    Window {
+        /// The model.
+        model: String,
+        /// Tokens.
+        tokens: u64,
+        /// How.
+        by: crate::shown::WindowSource,
+    },
     /// Terms (sandbox level, grants) for continuing here; sent before `Resume`. Without effect if they are laxer than
     /// those the run began with and nobody agreed to that.
     GoOn {
@@ -223,6 +232,7 @@ impl Input {
             | Input::Recovered { .. }
             | Input::Fork { .. }
             | Input::Mark { .. }
+            | Input::Window { .. }
             | Input::GoOn { .. }
             | Input::Confine { .. }
             | Input::Tighten { .. }
@@ -351,6 +361,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Reloaded { roster, strange } => Some(Input::Reload { roster, strange }),
         Event::Imported => Some(Input::Import),
         Event::Adopted { settings } => Some(Input::Adopt { settings }),
+        Event::WindowLearnt { model, tokens, by } => Some(Input::Window { model, tokens, by }),
         Event::Reserved { id, ceiling } => Some(Input::Estimated { id, ceiling }),
         Event::Forked { .. }
         | Event::Profiled { .. }
@@ -372,6 +383,7 @@ fn told_by(event: &Event) -> Option<Input> {
         | Event::StepSkipped { .. }
         | Event::StepCancelled { .. }
         | Event::Compacted { .. }
+        | Event::Shortened { .. }
         | Event::Cancelled { .. }
         | Event::Exhausted { .. }
         | Event::Named { .. }

@@ -45,6 +45,7 @@ mod budget;
 mod change_summary;
 mod citation;
 mod confinement;
+mod conversation_size;
 mod decide;
 mod earlier;
 mod earlier_runs;
@@ -75,6 +76,7 @@ mod rules;
 mod run_rights;
 mod schema;
 mod sentences;
+mod shown;
 mod state;
 mod status;
 mod step;
@@ -92,6 +94,7 @@ pub use assumption::Assumption;
 pub use budget::Ledger;
 pub use citation::{Citation, CitationFinding, find_quotation};
 pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
+pub use conversation_size::{BYTES_OF_A_PICTURE, ConversationSize};
 pub use earlier::{ConversationLimits, EarlierConversation, EarlierMessage};
 pub use earlier_runs::{EarlierRuns, KeptResult, RepeatedRun};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, HOOKS_PASSED, Inquiry, PreparedCall, SimpleCommand};
@@ -122,10 +125,12 @@ pub use rights::{NarrowedRights, Rights, RightsLayer};
 pub use role::AgentRole;
 pub use rules::{Rule, Rules};
 pub use run_rights::{ExtraRight, RunRights};
+pub use shown::{OUTPUT_PREFIX, Shortening, ShownPart, WindowSource, output_name, output_number};
 pub use state::{Run, RunPhase, Variable};
 pub use status::Status;
 pub use step::{
-    CallSlot, CompactedFacts, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening,
+    CallSlot, CompactedFacts, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, TurnResults,
+    VisitOpening,
 };
 pub use think::ThinkingEffort;
 pub use trace_parent::TraceParent;

@@ -260,6 +260,8 @@ pub enum FailureKind {
     ModelBehavior,
     /// The model could not be reached or refused.
     Model,
+    /// The conversation is longer than the model's context window.
+    TooLong,
     /// The model is not available: no connection, no valid key, or no credit left.
     Outage,
     /// What should have been JSON was not.
@@ -291,6 +293,7 @@ impl FailureKind {
             FailureKind::Validation => "validation",
             FailureKind::ModelBehavior => "model_behavior",
             FailureKind::Model => "model",
+            FailureKind::TooLong => "too_long",
             FailureKind::Outage => "outage",
             FailureKind::Json => "json",
             FailureKind::Budget => "budget",

@@ -100,6 +100,10 @@ pub struct Run {
     pub(crate) worked: Millis,
     pub(crate) events: u64,
     pub(crate) plan: PlanStatus,
+    /// The context windows of models, in tokens, as far as they were told or learnt.
+    pub(crate) windows: BTreeMap<String, u64>,
+    /// The calls that have ended, in the order of their numbers.
+    pub(crate) numbered_calls: Vec<EffectAddress>,
 }
 
 /// The phase of a run as a whole.

@@ -1,12 +1,13 @@
 //! The state of one step of a graph: its phase, its conversation, and how its calls ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::budget::Ledger;
 use crate::citation::Citation;
+use crate::conversation_size::ConversationSize;
 use crate::effect::PreparedCall;
 use crate::event::{Judgement, Note};
 use crate::graph::StepSpec;
@@ -15,6 +16,7 @@ use crate::id::{EffectAddress, EffectKind, StepId};
 use crate::message::ModelAnswer;
 use crate::origins::Origins;
 use crate::reply::{AttachedDocument, Failure, Reply, Verdict};
+use crate::shown::ShownPart;
 
 /// One step of the graph, and its state.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,16 @@ pub struct Step {
     pub conversation: Vec<ConversationEntry>,
     /// What is kept of the turns that summaries have replaced in this visit.
     pub compacted: CompactedFacts,
+    /// The outputs that its model is not shown whole, by their number.
+    pub shown: BTreeMap<u32, ShownPart>,
+    /// How often something that its model had been shown was replaced: its prompt then begins differently.
+    pub rewrites: u32,
+    /// How long its conversation was when its model last answered.
+    pub(crate) size: Option<ConversationSize>,
+    /// How often the present summary was asked for.
+    pub(crate) summary_asks: u32,
+    /// Bytes of the prompt that was sent last.
+    pub(crate) asked_bytes: u64,
     /// What it used.
     pub ledger: Ledger,
     /// Working time. Counted only if steps have a time limit.
@@ -78,10 +90,20 @@ pub struct Step {
 /// What is kept of turns that were replaced by a summary, whatever the summary says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactedFacts {
-    /// The files that calls named or changed.
-    pub paths: BTreeSet<String>,
+    /// The files that calls changed.
+    pub changed: BTreeSet<String>,
+    /// Other files that calls named.
+    pub named: BTreeSet<String>,
+    /// The questions that the person was asked and their answers, word for word.
+    pub answers: Vec<String>,
+    /// The calls that were refused and the reasons, word for word.
+    pub refusals: Vec<String>,
+    /// The commands that test something, and how each ended last.
+    pub tests: BTreeMap<String, String>,
     /// The calls whose outcome is unknown, with the evidence there is.
     pub unknown: Vec<String>,
+    /// The calls whose outputs can be read again, by their number: what was called, and how long the output is.
+    pub outputs: BTreeMap<u32, String>,
 }
 
 /// What the first message of a visit is made of. It is frozen, so that the same message can be built again later.
@@ -201,11 +223,20 @@ pub enum ConversationEntry {
     /// The model answered.
     Answer(Arc<ModelAnswer>),
     /// Its calls ended.
-    Results(Vec<ToolCallOutcome>),
+    Results(TurnResults),
     /// It was told something.
     Note(Note),
     /// A summary that replaces earlier entries.
     Summary(Arc<str>),
+}
+
+/// How the calls of one turn ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnResults {
+    /// The number of the first of them in the run; the others follow.
+    pub first: u32,
+    /// One outcome for each call.
+    pub outcomes: Vec<ToolCallOutcome>,
 }
 
 /// What a later visit of a step is given from the one before.
@@ -288,10 +319,15 @@ impl Step {
             CallSlot::Undecided | CallSlot::Asked | CallSlot::Decided(_) | CallSlot::Open => None,
         });
         let told = self.conversation.iter().filter_map(|entry| match entry {
-            ConversationEntry::Results(outcomes) => Some(outcomes),
+            ConversationEntry::Results(results) => Some(&results.outcomes),
             ConversationEntry::Answer(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
         });
         told.flatten().chain(open).flat_map(ToolCallOutcome::attached).map(|one| one.path.as_str()).collect()
+    }
+
+    /// The answer to the last separate question about it, as long as nothing was decided about that.
+    pub fn side_answer(&self) -> Option<&Arc<ModelAnswer>> {
+        self.side_answer.as_ref()
     }
 
     /// The last answer of its model; an answer and its continuation count as one.

@@ -25,6 +25,8 @@ use edit_checks::EditsUnderWay;
 
 /// Most bytes of a failure's message, which a model reads.
 const MESSAGE: usize = 8 << 10;
+/// Most bytes of an output that code gets.
+const MAX_CODE_OUTPUT_BYTES: usize = 128 << 10;
 
 /// Finds tools, checks arguments, and makes calls. Cheap to clone.
 #[derive(Clone)]
@@ -168,7 +170,12 @@ impl Dispatcher {
         if let Some(watch) = watch {
             reply = watch.end(reply, cx).await;
         }
-        let fitted = self.truncate_reply(from_outside(&entry, reply));
+        let most = match entry.tool.output_limit() {
+            _ if cx.around.by_code => MAX_CODE_OUTPUT_BYTES,
+            Some(own) => own,
+            None => self.limits.output,
+        };
+        let fitted = self.fitted(from_outside(&entry, reply), most);
         let called = CallResult { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         let called = match edit {
@@ -249,8 +256,13 @@ impl Dispatcher {
 
     /// Cuts parts of the reply that are too long to be shown or stored.
     fn truncate_reply(&self, reply: Reply) -> CallResult {
+        self.fitted(reply, self.limits.output)
+    }
+
+    /// The reply with an output of at most so many bytes.
+    fn fitted(&self, reply: Reply, most: usize) -> CallResult {
         match reply {
-            Reply::Output(output) => self.fit_output(output),
+            Reply::Output(output) => self.fit_output(output, most),
             Reply::Failed(failure) => {
                 let message = cut_message(failure.message);
                 CallResult::of(Reply::Failed(Failure { message, ..failure }))
@@ -259,9 +271,9 @@ impl Dispatcher {
         }
     }
 
-    fn fit_output(&self, mut output: Arc<ToolOutput>) -> CallResult {
+    fn fit_output(&self, mut output: Arc<ToolOutput>, most: usize) -> CallResult {
         let mut overflow = None;
-        if let Some(cut) = truncate::head_and_tail(&output.text, self.limits.output) {
+        if let Some(cut) = truncate::for_model(&output.text, most) {
             let output = Arc::make_mut(&mut output);
             let bytes = std::mem::replace(&mut output.text, cut).into_bytes();
             output.whole = Some(BlobRef { hash: updraft_workspace::hash(&bytes), len: bytes.len() as u64 });

@@ -87,7 +87,8 @@ pub use registry::Registry;
 pub use remote_agent::{AgentToken, RemoteAgentConfig, remote_agent_tool};
 pub use schema::{Mismatch, Schema};
 pub use tool::{
-    CallContext, CallLog, Caller, Consultation, ReadEarlierTurns, RunContext, Tool, ToolFuture, ToolSource, ToolTraits,
+    CallContext, CallLog, Caller, Consultation, ReadEarlierTurns, ReadOutput, RunContext, Tool, ToolFuture, ToolSource,
+    ToolTraits,
 };
 pub use updraft_workspace::{
     Error as WorkspaceError, HiddenFiles, LinkPolicy, PathContent, PathList, Place, WholeText, Workspace,

@@ -10,8 +10,7 @@ pub struct ToolLimits {
     pub read: usize,
     /// Most bytes of a file that is held in memory: to be written, edited, or decoded from UTF-16.
     pub file: usize,
-    /// Most bytes of output shown to the model. Larger than `read`, so that a file is cut only once, by the tool that
-    /// knows its lines.
+    /// Most bytes of output shown to the model, of a tool that does not limit its output itself as `read_file` does.
     pub output: usize,
     /// Most bytes of a result's data as JSON; larger data is left out, and only its text is kept.
     pub value: usize,
@@ -38,7 +37,7 @@ impl Default for ToolLimits {
         Self {
             read: 100_000,
             file: 32 << 20,
-            output: 128 << 10,
+            output: 16 << 10,
             value: 512 << 10,
             listed: 2_000,
             walked: 200_000,

@@ -35,6 +35,11 @@ pub trait Tool: Send + Sync {
         ToolSource::BuiltIn
     }
 
+    /// Most bytes of its text, if it limits its output itself. Any other output is cut in the middle when it is long.
+    fn output_limit(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether it may change files of the workspace that its output does not list. Not called for a tool that only
     /// reads.
     fn changes_unseen(&self) -> bool {
@@ -228,6 +233,9 @@ impl CallContext {
 /// Reads what a step's earlier turns said: where each was, and its text.
 pub type ReadEarlierTurns = dyn Fn() -> Vec<(String, String)> + Send + Sync;
 
+/// Reads the whole output of an earlier call of a step: `@out/3` has the number 3.
+pub type ReadOutput = dyn Fn(u32) -> Option<String> + Send + Sync;
+
 /// The run that a call belongs to, as far as a tool may know it. Cheap to clone; empty for a call outside a run.
 #[derive(Clone, Default)]
 pub struct RunContext {
@@ -247,6 +255,8 @@ pub struct RunContext {
     pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and recorded like a call of the agent.
     pub caller: Option<Arc<dyn Caller>>,
+    /// Code made the call: its results are not shown to a model.
+    pub by_code: bool,
     /// Whether the call was judged as reaching outside ([`PreparedCall::outside`]) and was allowed. If it was not
     /// judged so, but other calls have made it reach outside since, it is refused.
     pub reaches_outside: bool,
@@ -256,6 +266,8 @@ pub struct RunContext {
     pub trace: Option<TraceParent>,
     /// Reads the step's turns that a summary has replaced.
     pub earlier: Option<Arc<ReadEarlierTurns>>,
+    /// Reads the whole output of an earlier call of the step by its number.
+    pub outputs: Option<Arc<ReadOutput>>,
     /// The handle that an earlier attempt at this call recorded to find its work again.
     pub handle: Option<String>,
 }

@@ -1,5 +1,40 @@
 //! Cuts text to a maximum size: keeps the head and the tail, and marks what is missing.
 
+use std::borrow::Cow;
+
+/// Longer lines of an output are cut: a model cannot do much with them, and one may be the whole output.
+const MAX_LINE_CHARACTERS: usize = 2_000;
+
+/// An output for a model: long lines are cut, and of many lines the head and the tail are kept. Returns `None` if it fits as
+/// it is.
+pub(crate) fn for_model(text: &str, limit: usize) -> Option<String> {
+    let lines = short_lines(text);
+    head_and_tail(&lines, limit).or_else(|| match lines {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(cut) => Some(cut),
+    })
+}
+
+/// The text with its long lines cut.
+fn short_lines(text: &str) -> Cow<'_, str> {
+    // No line has more characters than bytes.
+    if text.lines().all(|line| line.len() <= MAX_LINE_CHARACTERS) {
+        return Cow::Borrowed(text);
+    }
+    let mut cut = String::with_capacity(text.len().min(1 << 20));
+    for line in text.split_inclusive('\n') {
+        match line.char_indices().nth(MAX_LINE_CHARACTERS) {
+            Some((at, _)) if line.len() > at + 1 => {
+                let end = if line.ends_with('\n') { "\n" } else { "" };
+                let all = line.trim_end_matches('\n').chars().count();
+                cut.push_str(&format!("{}… [line of {all} characters cut]{end}", &line[..at]));
+            }
+            Some(_) | None => cut.push_str(line),
+        }
+    }
+    Cow::Owned(cut)
+}
+
 /// The head and tail of a text that is too long, with a line between them that says how much was left out. Returns
 /// `None` if the text fits.
 pub(crate) fn head_and_tail(text: &str, limit: usize) -> Option<String> {
@@ -44,6 +79,16 @@ mod tests {
         assert!(cut.contains("bytes left out"), "{cut}");
         assert!(cut.len() < 200, "{cut}");
         assert_eq!(head_and_tail("short", 90), None);
+    }
+
+    #[test]
+    fn long_lines_are_cut_before_the_whole_is() {
+        let text = format!("first\n{}\nlast\n", "é".repeat(5_000));
+        let cut = for_model(&text, 16 << 10).unwrap();
+        let line = format!("{}… [line of 5000 characters cut]", "é".repeat(MAX_LINE_CHARACTERS));
+        assert_eq!(cut, format!("first\n{line}\nlast\n"));
+        assert_eq!(for_model(&"é\n".repeat(2_000), 16 << 10), None);
+        assert!(for_model(&"x\n".repeat(20_000), 16 << 10).unwrap().contains("bytes left out"));
     }
 
     #[test]

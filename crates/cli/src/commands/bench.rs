@@ -107,7 +107,7 @@ impl Bench {
             workspace: self.work.display().to_string(),
             query_turns: u32::MAX,
             parallel: 64,
-            compact_at: u64::MAX,
+            window: Some(u64::MAX / 1_000_000),
             repeats: u32::MAX,
             ..RunSettings::default()
         }

@@ -204,6 +204,8 @@ pub(crate) fn event_words(event: &Event) -> String {
         }
         Event::StepSkipped { step, because } => format!("{step}  because of {because}"),
         Event::StepCancelled { step } => step.to_string(),
+        Event::Shortened { step, outputs, .. } => format!("{step}  {}", count(outputs.len() as u64, "output")),
+        Event::WindowLearnt { model, tokens, .. } => format!("{model}  {tokens} tokens"),
         Event::Compacted { step, upto, .. } => format!("{step}  {}", count(u64::from(*upto), "message")),
         Event::Paused => String::new(),
         Event::Resumed { model: Some(chosen), .. } => format!("with {}", chosen.model),

@@ -34,7 +34,7 @@ fn each_setting_knows_where_it_came_from() {
 #[test]
 fn the_limits_of_a_run_are_settings() {
     let world = World::new();
-    let limits = [("plan_attempts", "7"), ("repeats", "9"), ("max_steps", "12"), ("compact_keep", "6")];
+    let limits = [("plan_attempts", "7"), ("repeats", "9"), ("max_steps", "12")];
     let lines: Vec<String> = limits.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
     let file = lines.concat();
     world.config("config.toml", &file);

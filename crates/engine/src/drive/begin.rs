@@ -157,6 +157,7 @@ impl RunDriver {
         let options = self.ask_options(id);
         let facts = EffectFacts {
             prompt: Some(conversation.hash()),
+            bytes: conversation.bytes(),
             context,
             documents: conversation.documents && id.kind == EffectKind::Ask && id.turn == 0,
             ceiling: self.unreserved(id, || model.ceiling(&conversation.parts(options).0)),
@@ -165,7 +166,9 @@ impl RunDriver {
         let limit = self.engine.performer.outage_limit();
         let renewal = self.renewal_of(self.run.model_of(&id.step));
         let model = RenewableModel { model, renewal };
-        let asking = ModelCallSetup { model, conversation, options, hear: self.listener(id), limit };
+        let wants_window = self.run.known_window_of(&id.step).is_none()
+            && self.briefing.windows_asked.insert(self.run.model_of(&id.step).to_owned());
+        let asking = ModelCallSetup { model, wants_window, conversation, options, hear: self.listener(id), limit };
         Ok(self.begin_model_call(id, facts, ModelQuestion::Own(Box::new(asking))))
     }
 
@@ -238,7 +241,7 @@ impl RunDriver {
         };
         conversation.catch_up(step, self.sources());
         if id.kind != EffectKind::Ask {
-            let side = Box::new(conversation.side_question(&self.run, step, &self.briefing.kit, id.kind));
+            let side = Box::new(conversation.side_question(&self.run, step, &self.briefing.kit, id));
             self.briefing.conversations.insert(id.step.clone(), conversation);
             return Ok(Some((side, None)));
         }

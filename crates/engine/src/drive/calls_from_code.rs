@@ -13,6 +13,7 @@ use super::next_inputs::refuse_deep;
 use super::{QueuedInput, RunDriver};
 use crate::earlier_turns::replaced_turns;
 use crate::history::{EndedStep, PastStep, behind};
+use crate::kept_output::kept_output;
 use crate::perform::EffectPerformer;
 
 /// How many requests may wait at the same time; further senders wait.
@@ -173,6 +174,8 @@ impl RunDriver {
         };
         let (journal, run, own) = (self.engine.journal.clone(), self.id.clone(), id.step.clone());
         let earlier = move || replaced_turns(&journal, &run, &own);
+        let (journal, run, own) = (self.engine.journal.clone(), self.id.clone(), id.step.clone());
+        let outputs = move |n| kept_output(&journal, &run, &own, n);
         let agent = self.briefing.kit.agent(&step.spec.agent);
         let caller = CallRequestSender {
             under: id.clone(),
@@ -189,10 +192,12 @@ impl RunDriver {
             read_rules: Arc::new(self.run.read_rules(&id.step)),
             tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
+            by_code: id.inner.is_some(),
             reaches_outside: self.run.prepared(id).is_some_and(|prepared| prepared.outside),
             origins: self.run.origins_kept_by(id).names().to_vec(),
             trace: self.engine.trace_parent(&self.id, id),
             earlier: Some(Arc::new(earlier)),
+            outputs: Some(Arc::new(outputs)),
             handle: self.run.open().get(id).and_then(|open| open.handle.clone()).filter(|handle| !handle.is_empty()),
         }
     }

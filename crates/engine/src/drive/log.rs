@@ -71,6 +71,8 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
         | Event::Proved { .. }
         | Event::Halted { .. }
         | Event::Compacted { .. }
+        | Event::Shortened { .. }
+        | Event::WindowLearnt { .. }
         | Event::Marked { .. }
         | Event::Confined { .. }
         | Event::Tightened { .. }

@@ -53,6 +53,8 @@ impl NextActions {
                 | Event::Halted { .. }
                 | Event::StepSkipped { .. }
                 | Event::Compacted { .. }
+                | Event::Shortened { .. }
+                | Event::WindowLearnt { .. }
                 | Event::Paused
                 | Event::Marked { .. }
                 | Event::Confined { .. }

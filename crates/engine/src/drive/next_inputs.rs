@@ -14,7 +14,7 @@ use updraft_run::{
 use super::copies::within_copy;
 use super::{CallRequest, QueuedInput, RunDriver};
 use crate::Error;
-use crate::effects::{EffectResult, FinishedEffect};
+use crate::effects::{EffectResult, FinishedEffect, FoundWindow};
 use crate::folder_instructions;
 use crate::home::{HandedEffect, HomeAttachment};
 use crate::perform::without_own_hosts;
@@ -116,13 +116,15 @@ impl RunDriver {
     pub(super) fn input_from(&mut self, ended: FinishedEffect) -> QueuedInput {
         let FinishedEffect { id, attempt, what } = ended;
         let (reply, prepared) = match what {
-            EffectResult::Asked(Ok(answer), conversation) => {
+            EffectResult::Asked(Ok(answer), conversation, window) => {
+                self.note_window(&id, window);
                 let answer = self.with_full_names(&id, with_reasoning_apart(answer));
                 let prepared = self.prepare(&id, &answer, conversation.tools());
                 self.keep(&id, conversation);
                 (Reply::Answer(answer.into()), prepared)
             }
-            EffectResult::Asked(Err(reply), conversation) => {
+            EffectResult::Asked(Err(reply), conversation, window) => {
+                self.note_window(&id, window);
                 self.keep(&id, conversation);
                 (reply, Vec::new())
             }
@@ -134,6 +136,13 @@ impl RunDriver {
             }
         };
         Input::Replied { id, attempt, reply, prepared }.into()
+    }
+
+    /// Tells the run the size of its model's window before it hears the answer.
+    fn note_window(&mut self, id: &EffectAddress, window: Option<FoundWindow>) {
+        let Some(FoundWindow { tokens, by }) = window else { return };
+        let model = self.run.model_of(&id.step).to_owned();
+        self.unwritten.deferred_inputs.push(Input::Window { model, tokens, by }.into());
     }
 
     /// The reply with the user's instructions for the folders that the call has touched.

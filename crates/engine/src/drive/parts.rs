@@ -52,6 +52,8 @@ pub(crate) struct Briefing {
     pub(crate) is_stale: bool,
     /// The conversations of steps at work, while no model is being asked.
     pub(crate) conversations: BTreeMap<StepId, Box<Conversation>>,
+    /// The models whose window this process has asked for.
+    pub(crate) windows_asked: BTreeSet<String>,
 }
 
 /// Where inputs arrive.
@@ -125,7 +127,14 @@ impl RunDriver {
             engine: Arc::clone(engine),
             id,
             clock: engine.run_clock(),
-            briefing: Briefing { kit, tools_version: None, context, is_stale, conversations: BTreeMap::new() },
+            briefing: Briefing {
+                kit,
+                tools_version: None,
+                context,
+                is_stale,
+                conversations: BTreeMap::new(),
+                windows_asked: BTreeSet::new(),
+            },
             inbox: Inbox { mail, requests, queued, taken: BTreeSet::new() },
             work: Work::default(),
             code: CodeCalls { request_sender, listening: BTreeMap::new(), noted: Vec::new() },

@@ -11,8 +11,8 @@ use updraft_models::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, Re
 use updraft_run::{EffectAddress, EffectKind, Event, Input, Message, ModelAnswer, Record, Run, RunId, TokenUsage};
 
 const TURNS: usize = 200;
-/// Tokens at which older turns are summarised.
-const COMPACT_AT: u64 = 3_000;
+/// Tokens of the model's window.
+const WINDOW: u64 = 6_000;
 
 fn id() -> RunId {
     RunId::parse("long").unwrap()
@@ -88,7 +88,7 @@ impl Long {
     async fn start(&self, engine: &Engine) -> RunHandle {
         let mut own = settings(&self.world.workspace());
         own.query_turns = TURNS as u32 + 50;
-        own.compact_at = COMPACT_AT;
+        own.window = Some(WINDOW);
         start(engine, "long", by("retriever", "list them all"), own, None).await
     }
 
@@ -99,7 +99,7 @@ impl Long {
         let heard = self.heard.lock().unwrap();
         let longest = heard.prompts.iter().map(String::len).max().unwrap();
         let pinned: usize = notes.iter().map(String::len).sum();
-        assert!(longest < 3 * COMPACT_AT as usize + 16_000 + 3 * pinned, "a prompt of {longest} bytes");
+        assert!(longest < 3 * WINDOW as usize + 16_000 + 3 * pinned, "a prompt of {longest} bytes");
         let last = heard.prompts.last().unwrap();
         for note in notes {
             assert_eq!(last.matches(note.as_str()).count(), 1, "`{note}` in {last}");

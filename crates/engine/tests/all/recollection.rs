@@ -41,13 +41,12 @@ fn engine(world: &World, answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sy
 }
 
 /// Starts and drives a run by the coder, whose turns are summarised as soon as so many are older than the newest.
-async fn drive(world: &World, engine: &Engine, goal: Goal, keep: u32, told: Option<&str>) -> DriveResult {
+async fn drive(world: &World, engine: &Engine, goal: Goal, keep: u64, told: Option<&str>) -> DriveResult {
     let (agents, prompts, registry) = (Agents::compiled_in().unwrap(), Prompts::compiled_in(), registry(world));
     let own = RunSettings {
         query_turns: 1_000,
         least_turns: Some(1_000),
-        compact_at: 1_000,
-        compact_keep: keep,
+        window: Some(keep),
         ..settings(&world.workspace())
     };
     let new = NewRun {

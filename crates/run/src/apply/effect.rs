@@ -15,7 +15,7 @@ use crate::open_effect::{Funds, InnerCall, OpenEffect};
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::state::{Run, RunPhase};
-use crate::step::{CallSlot, ConversationEntry, Step, StepRole, StepState, ToolCallOutcome, VisitOpening};
+use crate::step::{CallSlot, ConversationEntry, Step, StepRole, StepState, ToolCallOutcome, TurnResults, VisitOpening};
 
 impl Run {
     pub(super) fn wanted(&mut self, id: &EffectAddress, effect: &Effect) {
@@ -56,7 +56,10 @@ impl Run {
             }
             EffectKind::Approve => self.fill_slot(at, id, CallSlot::Asked),
             EffectKind::Judge => self.side_question_begins(at, StepState::Judging { turn: id.turn }),
-            EffectKind::Compact => self.side_question_begins(at, StepState::Compacting { turn: id.turn }),
+            EffectKind::Compact => {
+                self.steps[at].summary_asks = id.n + 1;
+                self.side_question_begins(at, StepState::Compacting { turn: id.turn });
+            }
             EffectKind::Guard => self.guard_begins(at, id.turn),
         }
     }
@@ -91,6 +94,7 @@ impl Run {
         }
         step.state = StepState::Thinking { turn };
         step.guard = None;
+        step.trouble = None;
         let pending = std::mem::take(&mut step.pending);
         step.conversation.extend(pending.into_iter().map(ConversationEntry::Note));
         self.attention.remove(&at);
@@ -119,6 +123,7 @@ impl Run {
     fn side_question_begins(&mut self, at: usize, state: StepState) {
         self.count_turn(at);
         self.steps[at].state = state;
+        self.steps[at].trouble = None;
         self.attention.remove(&at);
     }
 
@@ -242,7 +247,8 @@ impl Run {
     /// When the last call of a turn has ended, the results are added to the conversation and a decision is due.
     fn settle_slots(&mut self, at: usize) {
         let step = &mut self.steps[at];
-        let StepState::Acting { slots, .. } = &mut step.state else { return };
+        let StepState::Acting { turn, slots } = &mut step.state else { return };
+        let turn = *turn;
         if slots.iter().all(|slot| matches!(slot, CallSlot::Closed(_))) {
             let outcomes = slots.drain(..).filter_map(|slot| match slot {
                 CallSlot::Closed(outcome) => Some(outcome),
@@ -250,8 +256,9 @@ impl Run {
             });
             let outcomes: Vec<ToolCallOutcome> = outcomes.collect();
             self.note_actions(at, &outcomes);
+            let first = self.number_calls(at, turn, outcomes.len());
             let step = &mut self.steps[at];
-            step.conversation.push(ConversationEntry::Results(outcomes));
+            step.conversation.push(ConversationEntry::Results(TurnResults { first, outcomes }));
             step.prepared.clear();
             self.attention.insert(at);
         } else if slots.iter().any(|slot| matches!(slot, CallSlot::Decided(_))) {
@@ -303,6 +310,11 @@ impl Run {
             && let Some(at) = self.step_index.get(&id.step)
         {
             self.steps[*at].context = facts.context;
+        }
+        if matches!(id.kind, EffectKind::Ask | EffectKind::Compact)
+            && let Some(at) = self.step_index.get(&id.step)
+        {
+            self.steps[*at].asked_bytes = facts.bytes;
         }
         if id.kind == EffectKind::Ask && id.turn == 0 {
             self.context_is_read(id, facts.documents);
@@ -428,7 +440,7 @@ impl Run {
                 self.step_has_answered(id);
                 let step = &mut self.steps[at];
                 match answered(reply) {
-                    Ok(answer) => step.hear(answer),
+                    Ok(answer) => step.take_answer(answer),
                     Err(why) => step.trouble = Some(why),
                 }
                 step.prepared = prepared.to_vec();

@@ -66,6 +66,9 @@ impl Run {
         step.outdated_by = None;
         step.conversation.clear();
         step.compacted = crate::step::CompactedFacts::default();
+        step.shown.clear();
+        step.size = None;
+        step.summary_asks = 0;
         step.pending.clear();
         step.prepared.clear();
         step.trouble = None;
@@ -176,13 +179,15 @@ impl Run {
             self.busy += u32::from(self.is_busy(ask, &effect));
         }
         self.halted += u32::from(self.steps[at].halted.replace(why.clone()).is_none());
+        self.steps[at].trouble = None;
         self.attention.remove(&at);
     }
 
     /// Lets halted steps continue where they stopped. For those without an open question, a decision is due.
     pub(super) fn let_go_on(&mut self) {
         for (at, step) in self.steps.iter_mut().enumerate().filter(|_| self.halted > 0) {
-            if step.halted.take().is_some_and(|why| why.kind == FailureKind::Budget) {
+            let why = step.halted.take();
+            if why.is_some_and(|why| matches!(why.kind, FailureKind::Budget | FailureKind::TooLong)) {
                 self.attention.insert(at);
             }
         }
@@ -232,6 +237,9 @@ impl Run {
             step.conversation.push(ConversationEntry::Summary(summary.into()));
             step.conversation.extend(rest);
             step.side_answer = None;
+            step.trouble = None;
+            step.summary_asks = 0;
+            step.rewrites += 1;
         });
         if let Some(at) = self.step_index.get(id).copied() {
             self.attention.insert(at);
@@ -280,8 +288,8 @@ fn previous_words(step: &Step) -> Arc<str> {
     for entry in step.conversation.iter().rev().take(2).rev() {
         match entry {
             ConversationEntry::Answer(answer) => words.push_str(&answer.text),
-            ConversationEntry::Results(outcomes) => {
-                for outcome in outcomes {
+            ConversationEntry::Results(results) => {
+                for outcome in &results.outcomes {
                     words.push('\n');
                     words.push_str(&crate::answer_calls::outcome_words(outcome));
                 }

@@ -93,8 +93,8 @@ impl Run {
                 let is_call = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
                 (!is_call && !answer.text.trim().is_empty()).then(|| answer.text.clone())
             }
-            ConversationEntry::Results(outcomes) => {
-                let good = outcomes.iter().rev().find(|outcome| outcome.is_good());
+            ConversationEntry::Results(results) => {
+                let good = results.outcomes.iter().rev().find(|outcome| outcome.is_good());
                 good.map(|outcome| crate::answer_calls::outcome_words(outcome).into_owned())
                     .filter(|text| !text.trim().is_empty())
             }

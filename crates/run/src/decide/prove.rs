@@ -232,8 +232,8 @@ pub(super) fn runs_of(step: &Step, n: usize) -> Vec<CheckRun<'_>> {
     for entry in &step.conversation {
         match entry {
             ConversationEntry::Answer(answer) => (turn, calls) = (turn + 1, answer.calls.as_slice()),
-            ConversationEntry::Results(outcomes) => {
-                let own = calls.iter().zip(outcomes).zip(0..).filter(|((call, _), _)| call.id == key);
+            ConversationEntry::Results(results) => {
+                let own = calls.iter().zip(&results.outcomes).zip(0..).filter(|((call, _), _)| call.id == key);
                 let address = step.address(turn.saturating_sub(1), EffectKind::Call);
                 found.extend(own.map(|((_, outcome), at)| (address.sibling(EffectKind::Call, at), outcome)));
             }

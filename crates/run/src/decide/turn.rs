@@ -4,7 +4,6 @@ use crate::effect::Effect;
 use crate::event::{Event, Note};
 use crate::guard::is_before_work;
 use crate::id::EffectKind;
-use crate::message::FinishReason;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::Run;
 use crate::step::{ConversationEntry, Step, StepRole, StepState, ToolCallOutcome};
@@ -30,7 +29,10 @@ impl Run {
             return self.attend_proof(step);
         }
         if let Some(trouble) = &step.trouble {
-            return self.after_planner_failed(step, trouble).unwrap_or_else(|| fail(step, trouble.clone()));
+            let is_too_long = trouble.kind == FailureKind::TooLong;
+            let shorter = is_too_long.then(|| self.after_refused_length(step, trouble)).flatten();
+            let goes_on = shorter.or_else(|| self.after_planner_failed(step, trouble));
+            return goes_on.unwrap_or_else(|| fail(step, trouble.clone()));
         }
         match &step.state {
             StepState::Thinking { turn } => match step.spoken().next() {
@@ -48,7 +50,7 @@ impl Run {
                 step.last_answer().map(|answer| self.conclude(step, *turn, answer)).unwrap_or_default()
             }
             StepState::Judging { .. } => self.after_judgement(step),
-            StepState::Compacting { .. } => after_summary(step, self.settings.compact_keep),
+            StepState::Compacting { turn } => self.after_summary(step, *turn),
             StepState::Waiting
             | StepState::Ready
             | StepState::Done
@@ -113,7 +115,7 @@ impl Run {
             return self.conclude(step, turn, answer);
         }
         let outcomes = match step.conversation.last() {
-            Some(ConversationEntry::Results(outcomes)) => outcomes.as_slice(),
+            Some(ConversationEntry::Results(results)) => results.outcomes.as_slice(),
             Some(ConversationEntry::Answer(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_)) | None => {
                 &[]
             }
@@ -121,42 +123,15 @@ impl Run {
         if let Some(events) = after_stopped_call(step, outcomes) {
             return events;
         }
+        if let Some(events) = self.make_room(step, turn) {
+            return events;
+        }
         let mut events = Vec::new();
         if !outcomes.is_empty() && outcomes.iter().all(has_failed) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::AllToolsFailed });
         }
-        let next = if self.must_compact(step) {
-            let compact = vec![Event::Wanted { id: step.address(turn, EffectKind::Compact), effect: Effect::Ask }];
-            self.stop_at_turn_limit(step).unwrap_or(compact)
-        } else {
-            self.ask(step, turn + 1)
-        };
-        unless_stopped(events, next)
+        unless_stopped(events, self.ask(step, turn + 1))
     }
-
-    /// Whether the conversation has grown too long.
-    fn must_compact(&self, step: &Step) -> bool {
-        let long = |usage: &crate::TokenUsage| usage.tokens() >= self.settings.compact_at;
-        step.last_answer().is_some_and(|answer| long(&answer.usage))
-            && compactable(step, self.settings.compact_keep).is_some()
-    }
-}
-
-/// Appended to a summary that reached the output limit: half a summary is better than none.
-const CUT_SUMMARY: &str = "\n\n(The summary was cut off here.)";
-
-/// Replaces the older turns by their summary, which must be shorter than they are.
-fn after_summary(step: &Step, keep: u32) -> Vec<Event> {
-    let (Some(summary), Some(upto)) = (step.side_answer.as_ref(), compactable(step, keep)) else {
-        return fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
-    };
-    let before: usize = step.conversation[..upto as usize].iter().map(size).sum();
-    if summary.text.trim().is_empty() || summary.text.len() >= before {
-        let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
-        return fail(step, Failure::new(FailureKind::ModelBehavior, why));
-    }
-    let end = if summary.finish == FinishReason::Stop { "" } else { CUT_SUMMARY };
-    vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: format!("{}{end}", summary.text) }]
 }
 
 /// Whether a tool was called and failed. Refused calls and calls in doubt do not count.
@@ -185,31 +160,6 @@ fn unless_stopped(mut notes: Vec<Event>, next: Vec<Event>) -> Vec<Event> {
 pub(super) fn told_of_last_turn<'a>(newest_first: impl Iterator<Item = &'a ConversationEntry>) -> bool {
     let mut since = newest_first.take_while(|entry| !matches!(entry, ConversationEntry::Answer(_)));
     since.any(|entry| matches!(entry, ConversationEntry::Note(Note::LastTurn)))
-}
-
-/// How many entries from the start may be summarised: all except the last few turns, cut at the beginning of a turn.
-fn compactable(step: &Step, keep: u32) -> Option<u32> {
-    let keep = keep.max(1) as usize;
-    let answers =
-        step.conversation.iter().enumerate().filter(|(_, entry)| matches!(entry, ConversationEntry::Answer(_)));
-    let answers: Vec<usize> = answers.map(|(at, _)| at).collect();
-    let cut = answers.len().checked_sub(keep).and_then(|n| answers.get(n)).copied()?;
-    // At least as many turns again must have passed, or every turn would summarise again.
-    (answers.len() >= 2 * keep).then_some(cut as u32)
-}
-
-fn size(entry: &ConversationEntry) -> usize {
-    match entry {
-        ConversationEntry::Answer(answer) => {
-            answer.text.len() + answer.calls.iter().map(|c| c.name.len() + c.args.to_string().len()).sum::<usize>()
-        }
-        ConversationEntry::Results(outcomes) => {
-            outcomes.iter().map(|o| crate::answer_calls::outcome_words(o).len()).sum()
-        }
-        // Notes stay as they are.
-        ConversationEntry::Note(_) => 0,
-        ConversationEntry::Summary(summary) => summary.len(),
-    }
 }
 
 impl Step {

@@ -27,7 +27,8 @@ impl Event {
             | Event::StepFailed { step, .. }
             | Event::StepSkipped { step, .. }
             | Event::StepCancelled { step }
-            | Event::Compacted { step, .. } => Some(step),
+            | Event::Compacted { step, .. }
+            | Event::Shortened { step, .. } => Some(step),
             Event::Started(_)
             | Event::Forked { .. }
             | Event::Told { .. }
@@ -41,6 +42,7 @@ impl Event {
             | Event::Tightened { .. }
             | Event::Reloaded { .. }
             | Event::Imported
+            | Event::WindowLearnt { .. }
             | Event::Adopted { .. }
             | Event::Cancelled { .. }
             | Event::Exhausted { .. }

@@ -1,88 +1,282 @@
-//! Long conversations are shortened without losing what the model was told.
+//! Long conversations are made to fit into the context window, without losing what the model was told.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::support::{World, at, calls, costs, given, gives, says};
-use updraft_run::{Input, RunSettings, RunStart};
+use crate::support::{World, at, calls, costs, given, gives, raise, says};
+use serde_json::json;
+use updraft_run::{
+    Budget, BudgetLimit, Event, Failure, FailureKind, FinishReason, Input, ModelAnswer, Reply, RunPhase, RunSettings,
+    RunStart, Shortening, ShownPart, ToolOutput, WindowSource, output_name,
+};
 
-/// A step whose every turn is longer than allowed, in its n-th turn.
-fn talkative(turns: usize) -> World {
-    talkative_with(turns, RunSettings::default())
+const WINDOW: u64 = 32_000;
+
+/// A world with a step `a` whose model has a window of 32,000 tokens.
+fn world() -> World {
+    let settings = RunSettings { window: Some(WINDOW), turns: 60, ..RunSettings::default() };
+    World::of(RunStart { settings: Arc::new(settings), ..given(&["a"]) })
 }
 
-fn talkative_with(turns: usize, settings: RunSettings) -> World {
-    let settings = RunSettings { compact_at: 50, turns: 40, ..settings };
+fn too_long() -> Reply {
+    Reply::Failed(Failure::new(FailureKind::TooLong, "maximum context length exceeded"))
+}
+
+/// One turn: the model reads, and is billed for so many tokens; the tool gives so many bytes.
+fn turn(world: &mut World, tokens: u64, bytes: usize) {
+    let ask = world.run.open().keys().next().unwrap().clone();
+    assert_eq!(ask.kind, updraft_run::EffectKind::Ask, "{ask}");
+    world.reply(&ask, costs(tokens, calls(&[&format!("read {}", ask.turn)])));
+    let call = ask.sibling(updraft_run::EffectKind::Call, 0);
+    world.reply(&call, gives(&"many words\n".repeat(bytes / 11)));
+}
+
+/// Turns of 10,000 bytes, that is 3,000 tokens, until something else than the next turn follows.
+fn talk_until_full(world: &mut World) -> u64 {
+    let mut tokens = 1_000;
+    while world.open()[0].contains("ask") {
+        let before = world.records.len();
+        turn(world, tokens, 10_000);
+        if world.records[before..]
+            .iter()
+            .flat_map(|record| &record.events)
+            .any(|event| matches!(event, Event::Shortened { .. }))
+        {
+            return tokens;
+        }
+        tokens += 3_000;
+    }
+    tokens
+}
+
+fn shortened(world: &World) -> Vec<(Shortening, BTreeMap<u32, ShownPart>)> {
+    let events = world.records.iter().flat_map(|record| &record.events);
+    events
+        .filter_map(|event| match event {
+            Event::Shortened { because, outputs, .. } => Some((*because, outputs.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn outputs_of_one_turn_that_are_too_long_together_are_cut_the_longest_first() {
+    let mut world = world();
+    world.reply(&at("a/0/0/ask.0"), costs(1_000, calls(&["read short", "read long", "read longest"])));
+    for (n, lines) in [100, 2_000, 5_000].into_iter().enumerate() {
+        world.reply(&at(&format!("a/0/0/call.{n}")), gives(&"many words\n".repeat(lines)));
+    }
+    let shown = shortened(&world);
+    let [(Shortening::Turn, parts)] = shown.as_slice() else { panic!("{shown:?}") };
+    assert_eq!(parts.keys().copied().collect::<Vec<_>>(), [2, 3], "the short one is shown whole");
+    // A quarter of the window at 300 tokens for a thousand bytes, without the short one.
+    let together: u64 = parts.values().map(|part| part.bytes()).sum();
+    assert!((20_000..=26_666 - 1_100).contains(&together), "{together}");
+    assert_eq!(world.open(), ["a/0/1/ask.0"], "the model is asked on");
+    assert_eq!(world.run.numbered_call(3), Some(&at("a/0/0/call.2")));
+}
+
+#[test]
+fn a_small_model_is_shown_little_of_an_output() {
+    let settings = RunSettings { window: Some(8_192), ..RunSettings::default() };
     let mut world = World::of(RunStart { settings: Arc::new(settings), ..given(&["a"]) });
+    turn(&mut world, 1_000, 100_000);
+    let shown = shortened(&world)[0].1[&1];
+    assert!((1_000..=2_048).contains(&shown.bytes()), "{shown:?}");
+}
+
+#[test]
+fn old_outputs_give_way_to_their_names_when_the_window_is_full() {
+    let mut world = world();
+    let tokens = talk_until_full(&mut world);
+    assert!((20_000..25_600).contains(&tokens), "{tokens}");
+    let (because, parts) = shortened(&world).pop().unwrap();
+    assert_eq!(because, Shortening::Window);
+    assert!(parts.values().all(|part| *part == ShownPart::NAME) && parts.len() >= 4, "{parts:?}");
+    assert!(!parts.contains_key(&(world.step("a").conversation.len() as u32 / 2)), "the newest is kept");
+    assert_eq!(world.step("a").rewrites, 1);
+    assert!(world.open()[0].contains("ask"), "the work goes on without a summary");
+}
+
+#[test]
+fn a_conversation_without_long_outputs_is_summarised() {
+    let mut world = world();
     world.feed(Input::Tell { message: "never mention the price".into() });
-    world.gives.insert("read".into(), gives(&"many words ".repeat(20)));
-    let replies = (0..turns).map(|n| costs(60, calls(&[&format!("read {n}")])));
-    world.says.insert("a".into(), replies.collect());
-    world.go()
-}
-
-#[test]
-fn the_older_turns_become_a_summary_and_what_was_told_stays_word_for_word() {
-    let mut world = talkative(8);
-    assert_eq!(world.open(), ["a/0/7/compact.0"]);
-    world.reply(&at("a/0/7/compact.0"), says("read 0 to 3, nothing found"));
-    insta::assert_snapshot!(world.talk("a").replace(&"many words ".repeat(20), "many words"), @r#"
-    note: {"told":{"message":"never mention the price"}}
-    summary: read 0 to 3, nothing found
-    model: read({"q":"4"})
-    tools: many words
-    model: read({"q":"5"})
-    tools: many words
-    model: read({"q":"6"})
-    tools: many words
-    model: read({"q":"7"})
-    tools: many words
-    "#);
-    assert_eq!(world.open(), ["a/0/8/ask.0"]);
-}
-
-#[test]
-fn as_many_turns_stay_word_for_word_as_the_settings_say() {
-    let mut world = talkative_with(4, RunSettings { compact_keep: 2, ..RunSettings::default() });
-    assert_eq!(world.open(), ["a/0/3/compact.0"]);
-    world.reply(&at("a/0/3/compact.0"), says("read 0 and 1"));
+    let mut tokens = 1_000;
+    while world.open()[0].contains("ask") {
+        let ask = at(&world.open()[0]);
+        let long = format!("write {tokens} {}", "x".repeat(10_000));
+        world.reply(&ask, costs(tokens, calls(&[&long])));
+        world.reply(&ask.sibling(updraft_run::EffectKind::Call, 0), gives("written"));
+        tokens += 3_000;
+    }
+    let compact = world.open()[0].clone();
+    assert!(compact.ends_with("compact.0"), "{compact}");
+    world.reply(&at(&compact), says("wrote a lot"));
     let talk = world.talk("a");
-    let kept: Vec<&str> = talk.lines().filter(|line| line.starts_with("model: ")).collect();
-    assert_eq!(kept, [r#"model: read({"q":"2"})"#, r#"model: read({"q":"3"})"#]);
+    assert!(
+        talk.starts_with(
+            "note: {\"told\":{\"message\":\"never mention the price\"}}\nsummary: wrote a lot\nmodel: write("
+        ),
+        "{talk}"
+    );
+    assert_eq!(talk.matches("model: ").count(), 2, "two turns of 3,000 tokens take less than a quarter: {talk}");
+    assert!(world.open()[0].contains("ask"));
+}
+
+/// A world that waits for a summary.
+fn summarising() -> World {
+    let mut world = world();
+    let mut tokens = 1_000;
+    while world.open()[0].contains("ask") {
+        let ask = at(&world.open()[0]);
+        world.reply(&ask, costs(tokens, calls(&[&format!("write {tokens} {}", "x".repeat(10_000))])));
+        world.reply(&ask.sibling(updraft_run::EffectKind::Call, 0), gives("written"));
+        tokens += 3_000;
+    }
+    world
 }
 
 #[test]
-fn the_next_summary_waits_until_as_many_turns_have_passed_again() {
-    let mut world = talkative(8);
-    world.reply(&at("a/0/7/compact.0"), says("read 0 to 3"));
-    for turn in 8..12 {
-        assert_eq!(world.open(), [format!("a/0/{turn}/ask.0")]);
-        world.reply(&at(&format!("a/0/{turn}/ask.0")), costs(60, calls(&[&format!("read {turn}")])));
-        world.reply(&at(&format!("a/0/{turn}/call.0")), gives("a result of some length"));
-    }
-    assert_eq!(world.open(), ["a/0/11/compact.0"]);
-    world.reply(&at("a/0/11/compact.0"), says("read 0 to 7"));
-    assert_eq!(world.talk("a").matches("summary:").count(), 1);
-    assert!(world.talk("a").contains("never mention the price"));
+fn a_model_that_calls_a_tool_instead_of_summarising_is_asked_once_more() {
+    let mut world = summarising();
+    let first = at(&world.open()[0]);
+    world.reply(&first, calls(&["read more"]));
+    let second = at(&world.open()[0]);
+    assert_eq!((second.kind, second.n), (first.kind, 1));
+    world.reply(&second, says("wrote a lot"));
+    assert!(world.talk("a").contains("summary: wrote a lot"));
 }
 
 #[test]
-fn a_summary_that_does_not_shrink_is_an_error() {
-    for summary in ["  ".to_owned(), "far too long ".repeat(200)] {
-        let mut world = talkative(8);
-        world.reply(&at("a/0/7/compact.0"), says(&summary));
-        assert_eq!(world.status("a"), "failed");
+fn without_a_usable_summary_the_work_goes_on_with_what_is_on_record() {
+    for summary in ["  ".to_owned(), "far too long ".repeat(9_000)] {
+        let mut world = summarising();
+        while world.open()[0].contains("compact") {
+            let open = at(&world.open()[0]);
+            world.reply(&open, says(&summary));
+        }
+        assert!(world.talk("a").contains("summary: (No summary could be made"), "{}", world.talk("a"));
+        assert!(world.open()[0].contains("ask"), "{:?}", world.open());
     }
+}
+
+#[test]
+fn what_the_program_keeps_stands_beside_the_summary() {
+    let mut world = world();
+    world.reply(&at("a/0/0/ask.0"), costs(1_000, calls(&["ask_user Which colour?"])));
+    world.feed(Input::Answer { id: None, text: "Green, never touch blue.txt".into() });
+    let ask = world.open()[0].clone();
+    let command = updraft_run::ToolCall {
+        id: "c".into(),
+        name: "run_python".into(),
+        args: json!({"command": "cargo test"}),
+        fault: None,
+    };
+    world.reply(&at(&ask), Reply::Answer(Arc::new(ModelAnswer { calls: vec![command], ..ModelAnswer::default() })));
+    let changes = vec![updraft_run::FileChange { path: "src/a.rs".into(), ..updraft_run::FileChange::default() }];
+    let output = ToolOutput {
+        text: "line\n".repeat(200),
+        value: Some(json!({"exit_code": 101})),
+        changes,
+        ..ToolOutput::default()
+    };
+    let call = world.open()[0].clone();
+    world.reply(&at(&call), Reply::Output(output.into()));
+    let mut tokens = 3_000;
+    while world.open()[0].contains("ask") {
+        let ask = at(&world.open()[0]);
+        world.reply(&ask, costs(tokens, calls(&[&format!("write {tokens} {}", "x".repeat(10_000))])));
+        world.reply(&ask.sibling(updraft_run::EffectKind::Call, 0), gives("written"));
+        tokens += 3_000;
+    }
+    let open = at(&world.open()[0]);
+    world.reply(&open, says("short"));
+    let kept = &world.step("a").compacted;
+    assert_eq!(kept.answers, ["\u{201c}Which colour?\u{201d}: Green, never touch blue.txt"]);
+    assert_eq!(kept.changed.iter().collect::<Vec<_>>(), ["src/a.rs"]);
+    assert_eq!(kept.tests["cargo test"], "exit code 101");
+    assert_eq!(kept.outputs[&2], format!("`{}`: `run_python` cargo test, 1000 bytes", output_name(2)));
+}
+
+#[test]
+fn a_refusal_for_length_shortens_and_asks_again() {
+    let mut world = world();
+    for n in 0..5 {
+        turn(&mut world, 1_000 + 3_000 * n, 10_000);
+    }
+    let ask = world.open()[0].clone();
+    world.reply(&at(&ask), too_long());
+    let (because, parts) = shortened(&world).pop().unwrap();
+    assert_eq!(because, Shortening::Refusal);
+    assert!(parts.len() == 5, "{parts:?}");
+    assert!(world.open()[0].contains("ask"), "{:?}", world.open());
+    assert!(world.run.window_of(&crate::support::id("a")) < 16_000, "the window is smaller than was told");
+    turn(&mut world, 4_000, 100);
+    assert!(world.open()[0].contains("ask"));
+}
+
+#[test]
+fn a_model_that_writes_nothing_because_the_window_is_full_counts_as_a_refusal() {
+    let mut world = world();
+    for n in 0..5 {
+        turn(&mut world, 1_000 + 3_000 * n, 10_000);
+    }
+    let ask = world.open()[0].clone();
+    let empty = ModelAnswer { finish: FinishReason::Length, ..ModelAnswer::default() };
+    world.reply(&at(&ask), Reply::Answer(empty.into()));
+    assert_eq!(shortened(&world).pop().unwrap().0, Shortening::Refusal);
+    assert!(world.open()[0].contains("ask"), "{:?}", world.open());
+}
+
+#[test]
+fn what_cannot_be_shortened_stops_resumable_and_goes_on_with_a_larger_window() {
+    let mut world = world();
+    world.reply(&at("a/0/0/ask.0"), too_long());
+    for _ in 0..3 {
+        if let Some(open) = world.open().first().cloned() {
+            world.reply(&at(&open), too_long());
+        }
+    }
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Window), "{}", world.transcript());
+    let model = updraft_run::ChosenModel { model: "large/one".into(), window: Some(1_000_000) };
+    world.feed(Input::ChangeModel { model });
+    assert_eq!(world.open().len(), 1, "{:?}", world.open());
+    let ask = world.open()[0].clone();
+    world.reply(&at(&ask), says("done"));
+    assert_eq!(world.status("a"), "completed");
+}
+
+#[test]
+fn a_window_that_was_told_later_counts_and_a_refusal_counts_more() {
+    let mut world = world();
+    let window = |world: &World| world.run.window_of(&crate::support::id("a"));
+    let told = |tokens, by| Input::Window { model: "builtin".into(), tokens, by };
+    assert_eq!(window(&world), WINDOW);
+    world.feed(told(64_000, WindowSource::Told));
+    assert_eq!(window(&world), 64_000);
+    world.feed(told(16_000, WindowSource::Refusal));
+    world.feed(told(64_000, WindowSource::Told));
+    world.feed(told(32_000, WindowSource::Refusal));
+    assert_eq!(window(&world), 16_000);
 }
 
 #[test]
 fn a_summary_is_not_asked_for_when_no_turn_is_left_in_the_budget() {
-    let settings = RunSettings { compact_at: 50, turns: 40, ..RunSettings::default() };
-    let budget = updraft_run::Budget { turns: Some(8), ..updraft_run::Budget::default() };
-    let mut world = World::of(RunStart { settings: Arc::new(settings), budget, ..given(&["a"]) });
-    world.gives.insert("read".into(), gives("text"));
-    world.says.insert("a".into(), (0..8).map(|n| costs(60, calls(&[&format!("read {n}")]))).collect());
+    let mut world = summarising();
+    let turns = world.step("a").ledger.turns;
+    let budget = Budget { turns: Some(u64::from(turns) - 1), ..Budget::default() };
+    let settings = RunSettings { window: Some(WINDOW), turns: 60, ..RunSettings::default() };
+    let mut limited = World::of(RunStart { settings: Arc::new(settings), budget, ..given(&["a"]) });
+    let mut tokens = 1_000;
+    while limited.open().first().is_some_and(|open| open.contains("ask")) {
+        let ask = at(&limited.open()[0]);
+        limited.reply(&ask, costs(tokens, calls(&[&format!("write {tokens} {}", "x".repeat(10_000))])));
+        limited.reply(&ask.sibling(updraft_run::EffectKind::Call, 0), gives("written"));
+        tokens += 3_000;
+    }
+    assert_eq!(*limited.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
+    limited.feed(raise(Budget { turns: Some(60), ..Budget::default() }));
+    assert!(limited.open()[0].contains("compact"), "{:?}", limited.open());
     world.work();
-    assert_eq!(*world.run.phase(), updraft_run::RunPhase::Exhausted(updraft_run::BudgetLimit::Turns));
-    world.feed(crate::support::raise(updraft_run::Budget { turns: Some(20), ..updraft_run::Budget::default() }));
-    assert_eq!(world.open(), ["a/0/7/compact.0"]);
 }

@@ -92,10 +92,10 @@ fn a_budget() -> impl Strategy<Value = Budget> {
 }
 
 fn a_start() -> impl Strategy<Value = RunStart> {
-    let rules = (1..4u32, 1..5u32, 0..3u32, 0..3u32, 1..4u32, 0..4u8, prop_oneof![Just(100_000), Just(20)]);
+    let rules = (1..4u32, 1..5u32, 0..3u32, 0..3u32, 1..4u32, 0..4u8, prop_oneof![Just(None), Just(Some(20))]);
     let budgets = (a_budget(), prop_oneof![3 => Just(Budget::default()), 1 => a_budget()], any::<bool>());
     (a_graph(), rules, budgets, 0..3u8).prop_map(|(graph, rules, (budget, step_budget, limited), mode)| {
-        let (parallel, turns, revisits, replans, repeats, approvals, compact_at) = rules;
+        let (parallel, turns, revisits, replans, repeats, approvals, window) = rules;
         let approvals =
             [ApprovalMode::Ask, ApprovalMode::Refuse, ApprovalMode::Allow, ApprovalMode::ReadOnly][approvals as usize];
         let settings = RunSettings {
@@ -105,7 +105,7 @@ fn a_start() -> impl Strategy<Value = RunStart> {
             replans,
             repeats,
             approvals,
-            compact_at,
+            window,
             step_budget,
             ..RunSettings::default()
         };

@@ -356,7 +356,7 @@ fn fewer_or_more_preparations_than_calls_confuse_nobody() {
         }
         assert_eq!(world.open(), ["a/0/1/ask.0"]);
         let results = world.step("a").conversation.iter().find_map(|entry| match entry {
-            updraft_run::ConversationEntry::Results(outcomes) => Some(outcomes.len()),
+            updraft_run::ConversationEntry::Results(results) => Some(results.outcomes.len()),
             _ => None,
         });
         assert_eq!(results, Some(3), "every call gets exactly one result");

@@ -341,8 +341,8 @@ impl World {
 pub fn talk(step: &Step) -> String {
     let lines = step.conversation.iter().map(|entry| match entry {
         ConversationEntry::Answer(answer) => format!("model: {}", spoken(answer)),
-        ConversationEntry::Results(outcomes) => {
-            let words: Vec<_> = outcomes.iter().map(|outcome| outcome_words(outcome).into_owned()).collect();
+        ConversationEntry::Results(results) => {
+            let words: Vec<_> = results.outcomes.iter().map(|outcome| outcome_words(outcome).into_owned()).collect();
             format!("tools: {}", words.join(" | "))
         }
         ConversationEntry::Note(note) => format!("note: {}", serde_json::to_string(note).unwrap()),
@@ -412,6 +412,10 @@ fn line(event: &Event) -> Option<String> {
                 |one: &updraft_run::ProofFinding| format!("{} {}", json(&one.state), one.why.trim()).trim().to_owned();
             format!("{step} finds {}", findings.iter().map(found).collect::<Vec<_>>().join(", "))
         }
+        Event::Shortened { step, because, outputs } => {
+            format!("{step} shown less ({}): {}", json(because), json(outputs))
+        }
+        Event::WindowLearnt { model, tokens, .. } => format!("{model} has a window of {tokens}"),
         Event::StepDone { step, best_effort, .. } => {
             format!("{step} done{}", if *best_effort { ", as well as it could" } else { "" })
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use updraft_run::{
     EffectAddress, Event, Failure, Graph, Inquiry, Judgement, ModelAnswer, Note, Origins, PlanReason, Reply, RunId,
-    StepId, Timestamp, ToolCall, ToolCallOutcome, outcome_words,
+    Shortening, StepId, Timestamp, ToolCall, ToolCallOutcome, outcome_words,
 };
 
 /// Something that happened, as one entry in the chat.
@@ -440,6 +440,9 @@ pub(super) fn note(event: &Event) -> Option<(String, bool)> {
         Event::Exhausted { which } => Some((format!("the limit on {} is reached", which.flag().0), true)),
         Event::Halted { why, .. } => Some((why.message.clone(), true)),
         Event::Interrupted { .. } => Some(("the attempt was interrupted".to_owned(), true)),
+        Event::Shortened { outputs, because, .. } if *because != Shortening::Turn => {
+            Some((format!("{} older outputs are no longer shown to the model", outputs.len()), false))
+        }
         Event::Compacted { upto, .. } => Some((format!("{upto} older messages are summarised"), false)),
         Event::Imported => Some(("imported from a file".to_owned(), false)),
         Event::Adopted { .. } => Some(("taken over on this machine".to_owned(), false)),

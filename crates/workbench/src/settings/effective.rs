@@ -40,8 +40,6 @@ pub struct EffectiveSettings {
     pub(crate) plan_attempts: SettingValue<u32>,
     pub(crate) repeats: SettingValue<u32>,
     pub(crate) max_steps: SettingValue<u32>,
-    pub(crate) compact_at: SettingValue<u64>,
-    pub(crate) compact_keep: SettingValue<u32>,
     pub(crate) max_output: SettingValue<u64>,
     /// Who decides about calls that reach beyond workspace and sandbox.
     pub approvals: SettingValue<ApprovalMode>,
@@ -118,8 +116,6 @@ impl Default for EffectiveSettings {
             plan_attempts: SettingValue::default_of(defaults.plan_attempts),
             repeats: SettingValue::default_of(defaults.repeats),
             max_steps: SettingValue::default_of(defaults.max_steps),
-            compact_at: SettingValue::default_of(defaults.compact_at),
-            compact_keep: SettingValue::default_of(defaults.compact_keep),
             max_output: SettingValue::default_of(defaults.max_output),
             approvals: SettingValue::default_of(ApprovalMode::Ask),
             deny: SettingValue::default_of(Vec::new()),
@@ -170,8 +166,6 @@ impl EffectiveSettings {
         taking.within("plan_attempts", 1..=100, &mut self.plan_attempts, written.plan_attempts.as_ref())?;
         taking.within("repeats", 2..=1000, &mut self.repeats, written.repeats.as_ref())?;
         taking.within("max_steps", 1..=1_000_000, &mut self.max_steps, written.max_steps.as_ref())?;
-        taking.within("compact_at", 1_000..=10_000_000, &mut self.compact_at, written.compact_at.as_ref())?;
-        taking.within("compact_keep", 1..=100, &mut self.compact_keep, written.compact_keep.as_ref())?;
         taking.within("max_output", 1..=1_000_000, &mut self.max_output, written.max_output.as_ref())?;
         if let (Some(mode), Some(_)) = (&written.mode, &written.approvals) {
             let place = layer.place(mode);
@@ -248,8 +242,6 @@ impl EffectiveSettings {
             plan_attempts: self.plan_attempts.value,
             repeats: self.repeats.value,
             max_steps: self.max_steps.value,
-            compact_at: self.compact_at.value,
-            compact_keep: self.compact_keep.value,
             max_output: self.max_output.value,
             approvals: self.approvals.value,
             deny: self.deny.value.clone(),
@@ -282,8 +274,6 @@ impl EffectiveSettings {
             row("plan_attempts", &self.plan_attempts, ToString::to_string),
             row("repeats", &self.repeats, ToString::to_string),
             row("max_steps", &self.max_steps, ToString::to_string),
-            row("compact_at", &self.compact_at, ToString::to_string),
-            row("compact_keep", &self.compact_keep, ToString::to_string),
             row("max_output", &self.max_output, ToString::to_string),
             row("approvals", &self.approvals, |value| format!("{:?}", value.word())),
             row("deny", &self.deny, |value| format!("{value:?}")),

@@ -56,8 +56,6 @@ impl SettingsLayer {
             plan_attempts: number("UPDRAFT_PLAN_ATTEMPTS")?,
             repeats: number("UPDRAFT_REPEATS")?,
             max_steps: number("UPDRAFT_MAX_STEPS")?,
-            compact_at: number("UPDRAFT_COMPACT_AT")?,
-            compact_keep: number("UPDRAFT_COMPACT_KEEP")?,
             max_output: number("UPDRAFT_MAX_OUTPUT")?,
             think: folders::set("UPDRAFT_THINK").map(unplaced),
             probe: parsed("UPDRAFT_PROBE", yes_or_no)?,

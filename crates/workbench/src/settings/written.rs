@@ -37,8 +37,6 @@ pub(crate) struct WrittenSettings {
     pub(crate) plan_attempts: Option<Spanned<u32>>,
     pub(crate) repeats: Option<Spanned<u32>>,
     pub(crate) max_steps: Option<Spanned<u32>>,
-    pub(crate) compact_at: Option<Spanned<u64>>,
-    pub(crate) compact_keep: Option<Spanned<u32>>,
     pub(crate) max_output: Option<Spanned<u64>>,
     #[serde(deserialize_with = "approvals")]
     pub(crate) approvals: Option<Spanned<ApprovalMode>>,
