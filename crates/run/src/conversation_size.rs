@@ -12,11 +12,16 @@ const BYTES_OF_A_NAME: u64 = 120;
 /// Tokens of a thousand bytes, as long as no provider has counted: English text has about 250, dense code 350.
 const USUAL_RATIO: u64 = 300;
 
+/// No text has fewer tokens in a thousand bytes.
+const MIN_RATIO: u64 = 150;
+
 /// The length of a conversation when its model last answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConversationSize {
     /// Tokens of the prompt and of the answer, as the provider counted them.
     pub tokens: u64,
+    /// Tokens of the prompt alone; 0 if the provider did not count them all.
+    pub input: u64,
     /// Bytes of the conversation behind its first message, the answer included.
     pub bytes: u64,
     /// Tokens of a thousand bytes in this conversation.
@@ -28,7 +33,10 @@ impl ConversationSize {
     pub(crate) fn counted(usage: &TokenUsage, prompt_bytes: u64, bytes: u64) -> Self {
         let is_counted = prompt_bytes > 0 && usage.input > 0 && !usage.estimated;
         let ratio = if is_counted { usage.input.saturating_mul(1_000) / prompt_bytes } else { USUAL_RATIO };
-        Self { tokens: usage.tokens(), bytes, ratio: ratio.clamp(100, 1_000) }
+        // Fewer tokens than this: a server that leaves out what it had in its cache.
+        let is_whole = is_counted && usage.input.saturating_mul(1_000) / prompt_bytes >= MIN_RATIO;
+        let input = if is_whole { usage.input } else { 0 };
+        Self { tokens: usage.tokens(), input, bytes, ratio: ratio.clamp(100, 1_000) }
     }
 
     /// So many tokens in bytes.
@@ -44,7 +52,7 @@ impl ConversationSize {
 impl Default for ConversationSize {
     /// Nothing was counted yet.
     fn default() -> Self {
-        Self { tokens: 0, bytes: 0, ratio: USUAL_RATIO }
+        Self { tokens: 0, input: 0, bytes: 0, ratio: USUAL_RATIO }
     }
 }
 

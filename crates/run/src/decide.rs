@@ -25,6 +25,7 @@ mod room;
 mod server_questions;
 mod swarm;
 mod turn;
+mod window;
 
 use crate::event::Event;
 use crate::goal::BudgetLimit;
@@ -115,6 +116,7 @@ impl Run {
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
                 let prepared = self.prepared_per_call(id, reply, prepared);
                 let mut events = self.close_inner(id, &[]);
+                events.extend(self.hear_silence(id, reply));
                 events.push(Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared });
                 events
             }

@@ -71,6 +71,8 @@ pub enum WindowSource {
     Told,
     /// From a request that was refused because it is longer.
     Refusal,
+    /// From a server that dropped the beginning of a longer prompt without saying so.
+    Silence,
 }
 
 /// The name of the output with this number.

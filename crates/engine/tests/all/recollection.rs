@@ -18,9 +18,17 @@ use updraft_tools::{Dispatcher, MemoryAccess, Registry, ToolLimits};
 
 use crate::support::{World, by, calls, says, settings};
 
-/// More than any limit here: every turn is too long.
-fn too_long() -> TokenUsage {
-    TokenUsage { input: 100_000, ..TokenUsage::default() }
+/// Tokens of the model's window.
+const WINDOW: u64 = 20_000;
+
+/// What a server counts for a prompt: a token for three bytes.
+fn counted(text: &str) -> TokenUsage {
+    TokenUsage { input: text.len() as u64 / 3, ..TokenUsage::default() }
+}
+
+/// So much is said with each call that a few turns fill the window.
+fn at_length() -> String {
+    "I note that down. ".repeat(330)
 }
 
 fn id() -> RunId {
@@ -40,13 +48,13 @@ fn engine(world: &World, answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sy
     Engine::new(world.journal(), Arc::new(performer), EngineOptions::default())
 }
 
-/// Starts and drives a run by the coder, whose turns are summarised as soon as so many are older than the newest.
-async fn drive(world: &World, engine: &Engine, goal: Goal, keep: u64, told: Option<&str>) -> DriveResult {
+/// Starts and drives a run by the coder.
+async fn drive(world: &World, engine: &Engine, goal: Goal, told: Option<&str>) -> DriveResult {
     let (agents, prompts, registry) = (Agents::compiled_in().unwrap(), Prompts::compiled_in(), registry(world));
     let own = RunSettings {
         query_turns: 1_000,
         least_turns: Some(1_000),
-        window: Some(keep),
+        window: Some(WINDOW),
         ..settings(&world.workspace())
     };
     let new = NewRun {
@@ -96,10 +104,10 @@ const GOAL: &str = "Count the files,\tagain \u{2028} and again: \"{{goal}}\" \\n
 const INSTRUCTIONS: &str = "Never   touch `a  b`.\r\nKeep\ttabs — and “quotes” {{documents}}.";
 const TOLD: &str = "Also: the budget is 1\u{a0}000 €, {{message}}.";
 const PINNED_MEMORY: &str = "Anna prefers  two spaces, and {{memory}}.";
-const COMPACTIONS: usize = 200;
+const COMPACTIONS: usize = 60;
 
 #[tokio::test]
-async fn two_hundred_compactions_leave_what_is_pinned_byte_for_byte_and_the_journal_whole() {
+async fn sixty_compactions_leave_what_is_pinned_byte_for_byte_and_the_journal_whole() {
     let world = World::quick();
     std::fs::write(world.workspace().join("AGENTS.md"), INSTRUCTIONS).unwrap();
     let asked: Arc<Mutex<(usize, usize)>> = Arc::default();
@@ -114,7 +122,7 @@ async fn two_hundred_compactions_leave_what_is_pinned_byte_for_byte_and_the_jour
         assert_eq!(text.matches(TOLD).count(), usize::from(asked.0 > 0), "{text}");
         if is_summary(prompt) {
             asked.1 += 1;
-            return ModelAnswer { usage: too_long(), ..says(format!("Counted {} times.", asked.0)) };
+            return ModelAnswer { usage: counted(&text), ..says(format!("Counted {} times.", asked.0)) };
         }
         asked.0 += 1;
         let (turn, compacted) = *asked;
@@ -122,9 +130,9 @@ async fn two_hundred_compactions_leave_what_is_pinned_byte_for_byte_and_the_jour
             return says("done");
         }
         let call = calls(&[("list_files", json!({ "path": ".", "limit": turn }))]);
-        ModelAnswer { text: format!("Turn <{turn}>. {}", "x".repeat(200)), usage: too_long(), ..call }
+        ModelAnswer { text: format!("Turn <{turn}>. {}", at_length()), usage: counted(&text), ..call }
     });
-    let rested = drive(&world, &engine, by("coder", GOAL), 1, Some(TOLD)).await;
+    let rested = drive(&world, &engine, by("coder", GOAL), Some(TOLD)).await;
     assert_eq!(rested.run.answer(), "done", "{:?}", rested.run.phase());
 
     let events: Vec<Event> = records(&engine).into_iter().flat_map(|record| record.events).collect();
@@ -230,7 +238,7 @@ async fn of_forty_facts_that_three_summaries_left_out_at_least_thirty_eight_are_
         {
             found.lock().unwrap().insert(at - 11);
         }
-        let usage = if at <= 12 { too_long() } else { TokenUsage::default() };
+        let usage = counted(&texts(prompt));
         let call = match at {
             0..10 => calls(&[("read_file", json!({ "path": format!("part{at}.txt") }))]),
             10..50 => {
@@ -239,16 +247,16 @@ async fn of_forty_facts_that_three_summaries_left_out_at_least_thirty_eight_are_
             }
             _ => says("done"),
         };
-        ModelAnswer { usage, ..call }
+        let text = if call.calls.is_empty() { call.text.clone() } else { at_length() };
+        ModelAnswer { usage, text, ..call }
     });
-    let rested = drive(&world, &engine, by("coder", GOAL), 2, None).await;
+    let rested = drive(&world, &engine, by("coder", GOAL), None).await;
     assert_eq!(rested.run.answer(), "done", "{:?}", rested.run.phase());
     let events = records(&engine).into_iter().flat_map(|record| record.events).collect::<Vec<_>>();
-    let last = events.iter().rposition(|event| matches!(event, Event::Compacted { .. })).unwrap();
     let compactions = events.iter().filter(|event| matches!(event, Event::Compacted { .. })).count();
     assert!(compactions >= 3, "{compactions}");
     let is_recall = |event: &&Event| matches!(event, Event::Replied { reply: Reply::Output(output), .. } if output.text.contains("earlier in this step"));
-    assert!(events[last..].iter().filter(is_recall).count() >= 38);
+    assert!(events.iter().filter(is_recall).count() >= 38);
     let count = known.lock().unwrap().len();
     assert!(count >= 38, "{count} of 40 facts");
     assert_eq!(replay(engine.journal(), &id()).unwrap().differences, []);

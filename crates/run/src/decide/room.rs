@@ -9,15 +9,13 @@ use std::collections::BTreeMap;
 use crate::conversation_size::bytes_shown;
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::id::{EffectKind, StepId};
+use crate::id::EffectKind;
 use crate::message::FinishReason;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::shown::{Shortening, ShownPart, WindowSource};
 use crate::state::Run;
 use crate::step::{ConversationEntry, Step, StepState, ToolCallOutcome, TurnResults};
 
-/// Tokens of a window of which nothing is known.
-const UNKNOWN_WINDOW: u64 = 128_000;
 /// A model with a window of at most this many tokens is small: long outputs confuse it.
 const SMALL_WINDOW: u64 = 16_384;
 /// Most bytes of one output that a small model is shown.
@@ -28,31 +26,6 @@ const MIN_SHOWN_BYTES: u64 = 400;
 const MAX_QUOTED_BYTES: usize = 300;
 
 impl Run {
-    /// The context window of a step's model in tokens; a usual one if nothing is known of it.
-    pub fn window_of(&self, step: &StepId) -> u64 {
-        self.known_window_of(step).unwrap_or(UNKNOWN_WINDOW)
-    }
-
-    /// The context window of a step's model, if it was told or learnt.
-    pub fn known_window_of(&self, step: &StepId) -> Option<u64> {
-        let model = self.model_of(step);
-        let at_start = self.settings.window.filter(|_| *model == *self.settings.model);
-        self.windows.get(model).copied().or(at_start).filter(|window| *window > 0)
-    }
-
-    /// What is decided when the size of a model's window is found out. A refusal counts more than what was told.
-    pub(super) fn hear_window(&self, model: &str, tokens: u64, by: WindowSource) -> Vec<Event> {
-        let known = self.windows.get(model).copied();
-        let is_news = match by {
-            WindowSource::Told => known.is_none(),
-            WindowSource::Refusal => known.is_none_or(|known| tokens < known),
-        };
-        if !is_news || tokens == 0 {
-            return Vec::new();
-        }
-        vec![Event::WindowLearnt { model: model.to_owned(), tokens, by }]
-    }
-
     /// What comes before the next question so that it fits: outputs are shortened, or a summary is asked for. Nothing if
     /// it fits, or if nothing can be done.
     pub(super) fn make_room(&self, step: &Step, turn: u32) -> Option<Vec<Event>> {

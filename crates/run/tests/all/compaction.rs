@@ -31,6 +31,14 @@ fn turn(world: &mut World, tokens: u64, bytes: usize) {
     world.reply(&call, gives(&"many words\n".repeat(bytes / 11)));
 }
 
+/// One turn with a prompt of so many bytes, for which the server counts so many tokens.
+fn turn_of(world: &mut World, bytes: u64, tokens: u64) {
+    let ask = world.run.open().keys().next().unwrap().clone();
+    let facts = updraft_run::EffectFacts { bytes, ..updraft_run::EffectFacts::default() };
+    world.feed(Input::Begun { id: ask, attempt: 1, epoch: world.epoch, facts });
+    turn(world, tokens, 10_000);
+}
+
 /// Turns of 10,000 bytes, that is 3,000 tokens, until something else than the next turn follows.
 fn talk_until_full(world: &mut World) -> u64 {
     let mut tokens = 1_000;
@@ -259,6 +267,28 @@ fn a_window_that_was_told_later_counts_and_a_refusal_counts_more() {
     world.feed(told(64_000, WindowSource::Told));
     world.feed(told(32_000, WindowSource::Refusal));
     assert_eq!(window(&world), 16_000);
+}
+
+#[test]
+fn a_server_that_drops_the_beginning_of_a_prompt_without_a_word_has_shown_its_window() {
+    let mut world = world();
+    for (n, tokens) in [1_000, 4_000, 7_000].into_iter().enumerate() {
+        turn_of(&mut world, 4_000 + 10_000 * n as u64, tokens);
+    }
+    assert_eq!(world.run.window_of(&crate::support::id("a")), WINDOW);
+    turn_of(&mut world, 34_000, 5_500);
+    assert_eq!(world.run.window_of(&crate::support::id("a")), 7_000);
+    assert!(world.transcript().contains("has a window of 7000"), "{}", world.transcript());
+    assert_eq!(shortened(&world).pop().unwrap().0, Shortening::Window);
+}
+
+#[test]
+fn a_server_that_does_not_count_what_it_had_in_its_cache_has_not_shown_its_window() {
+    let mut world = world();
+    for (n, tokens) in [1_000, 4_000, 900, 800].into_iter().enumerate() {
+        turn_of(&mut world, 4_000 + 10_000 * n as u64, tokens);
+    }
+    assert_eq!(world.run.window_of(&crate::support::id("a")), WINDOW);
 }
 
 #[test]
