@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::CallMatcher;
+use crate::call_order::CallOrder;
 use crate::goal::Ceiling;
 use crate::id::{ContentHash, Timestamp};
 use crate::message::is_false;
@@ -131,6 +132,9 @@ pub struct PreparedCall {
     /// May it be done twice?
     #[serde(default = "pure", skip_serializing_if = "EffectClass::is_pure")]
     pub class: EffectClass,
+    /// Which other calls of its turn it may be made at once with.
+    #[serde(default, skip_serializing_if = "CallOrder::is_reading")]
+    pub order: CallOrder,
     /// Files and folders it will read, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
@@ -216,6 +220,7 @@ impl Default for PreparedCall {
     fn default() -> Self {
         Self {
             class: EffectClass::Pure,
+            order: CallOrder::Reads,
             reads: Vec::new(),
             leaves_out: false,
             writes: Vec::new(),

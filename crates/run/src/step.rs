@@ -257,7 +257,7 @@ impl Step {
             StepState::Ready => "ready",
             StepState::Thinking { .. } | StepState::Judging { .. } | StepState::Compacting { .. } => "running",
             StepState::Acting { slots, .. } => {
-                let busy = slots.iter().any(|slot| !matches!(slot, CallSlot::Closed(_) | CallSlot::Asked));
+                let busy = self.has_due_calls() || slots.contains(&CallSlot::Open);
                 if busy { "running" } else { "waiting" }
             }
             StepState::Done => "completed",

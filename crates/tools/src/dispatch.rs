@@ -10,7 +10,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 use tracing::debug;
 use updraft_run::{
-    BlobRef, EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, Reply, ToolCall, ToolOutput,
+    BlobRef, CallOrder, EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, Reply, ToolCall,
+    ToolOutput,
 };
 use updraft_workspace::Place;
 
@@ -19,6 +20,7 @@ use crate::guardrails::GuardPoint;
 use crate::hooks::{self, Hook, HookEvent};
 use crate::limits::ToolLimits;
 use crate::registry::{Registry, RegistryEntry};
+use crate::shell;
 use crate::tool::{CallContext, Tool, ToolSource};
 use crate::truncate;
 use edit_checks::EditsUnderWay;
@@ -107,7 +109,7 @@ impl Dispatcher {
             let prepared = caught(&call.name, || entry.tool.prepare(&args, place)).map_err(|failure| failure.0)?;
             let name = &entry.tool.spec().name;
             let passed_on_to = (*name != call.name).then(|| name.clone());
-            Ok(PreparedCall { passed_on_to, ..prepared })
+            Ok(PreparedCall { passed_on_to, order: order_of(&entry, &prepared), ..prepared })
         });
         prepared.unwrap_or_else(|fault| PreparedCall { fault: Some(fault), ..PreparedCall::default() })
     }
@@ -308,6 +310,16 @@ fn may_change_workspace(entry: &RegistryEntry) -> Option<bool> {
     let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == EffectClass::Pure);
     let is_elsewhere = !is_unseen && matches!(entry.tool.source(), ToolSource::Server(_));
     (!is_pure && !is_elsewhere).then_some(is_unseen)
+}
+
+/// Which other calls of its turn a call may be made at once with.
+fn order_of(entry: &RegistryEntry, prepared: &PreparedCall) -> CallOrder {
+    let writes_here = prepared.changes() && !prepared.elsewhere && prepared.model.is_none();
+    match entry.tool.source() {
+        _ if !writes_here || shell::only_reads(&prepared.parts) => CallOrder::Reads,
+        ToolSource::BuiltIn => CallOrder::Alone,
+        ToolSource::File(_) | ToolSource::Server(_) => CallOrder::Serves,
+    }
 }
 
 /// Finds a tool by name.

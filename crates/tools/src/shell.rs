@@ -7,6 +7,7 @@
 
 mod installs;
 mod parser;
+mod reading;
 mod runners;
 
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 use updraft_run::SimpleCommand;
 
 pub(crate) use installs::only_installs;
+pub(crate) use reading::only_reads;
 
 /// Most parts of one command. Nobody writes more by hand.
 const MOST_PARTS: usize = 500;

@@ -132,7 +132,7 @@ impl RunDriver {
                 self.briefing.is_stale |= self.run.class_of(&id) != EffectClass::Pure;
                 self.unwritten.blobs.extend(called.overflow.map(Blob::new));
                 self.unwritten.blobs.extend(called.kept.into_iter().map(Blob::new));
-                (self.with_instructions(&id, with_bounded_value(called.reply)), Vec::new())
+                (self.with_instructions(&id, with_bounded_value(called.reply)), self.look_behind(&id))
             }
         };
         Input::Replied { id, attempt, reply, prepared }.into()
@@ -190,6 +190,14 @@ impl RunDriver {
         let calls = self.run.calls_in(step, answer);
         let look = |call| self.changed_since(shown, call).unwrap_or_else(|| self.look_at(&id.step, call));
         calls.iter().map(look).collect()
+    }
+
+    /// What is known about the calls of a turn when one of them has ended on which others wait: it may have changed what
+    /// they would do.
+    fn look_behind(&self, id: &EffectAddress) -> Vec<PreparedCall> {
+        let step = self.run.step(&id.step).filter(|step| id.inner.is_none() && step.holds_others_behind(id.n));
+        let Some((step, answer)) = step.and_then(|step| Some((step, step.last_answer()?))) else { return Vec::new() };
+        self.run.calls_in(step, answer).iter().map(|call| self.look_at(&id.step, call)).collect()
     }
 
     /// What is known about one call of a step. Sending text to the step's own model provider does not count as sending

@@ -230,6 +230,17 @@ impl Run {
         self.settle_slots(at);
     }
 
+    /// Calls that come later in the turn were looked at again, now that those before them have ended.
+    fn look_again(&mut self, at: usize, prepared: &[PreparedCall]) {
+        let step = &mut self.steps[at];
+        let StepState::Acting { slots, .. } = &step.state else { return };
+        for ((slot, old), new) in slots.iter().zip(&mut step.prepared).zip(prepared) {
+            if !matches!(slot, CallSlot::Open | CallSlot::Closed(_)) {
+                old.clone_from(new);
+            }
+        }
+    }
+
     /// Keeps one line per call for later steps, because the conversation itself is dropped when the step ends.
     fn note_actions(&mut self, at: usize, outcomes: &[ToolCallOutcome]) {
         let step = &self.steps[at];
@@ -261,7 +272,7 @@ impl Run {
             step.conversation.push(ConversationEntry::Results(TurnResults { first, outcomes }));
             step.prepared.clear();
             self.attention.insert(at);
-        } else if slots.iter().any(|slot| matches!(slot, CallSlot::Decided(_))) {
+        } else if self.steps[at].has_due_calls() {
             self.attention.insert(at);
         } else {
             self.attention.remove(&at);
@@ -446,7 +457,10 @@ impl Run {
                 step.prepared = prepared.to_vec();
                 self.attention.insert(at);
             }
-            EffectKind::Call => self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Replied(reply.clone()))),
+            EffectKind::Call => {
+                self.look_again(at, prepared);
+                self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Replied(reply.clone())));
+            }
             EffectKind::Approve => {
                 // Everything except an explicit permission is a refusal.
                 let refused = || Verdict {

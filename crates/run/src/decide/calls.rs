@@ -2,6 +2,7 @@
 
 use crate::answer_calls::ASK_USER;
 use crate::assumption::Assumption;
+use crate::call_order::{CallOrder, due_calls, has_unknown_outcome};
 use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
 use crate::id::{EffectAddress, EffectKind};
@@ -14,6 +15,7 @@ use crate::step::{CallSlot, ConversationEntry, Step};
 use crate::users_own_calls::ComparableCall;
 
 use super::failed_step::fail;
+use super::guard::after_stopped_call;
 use super::turn::told_of_last_turn;
 
 impl Run {
@@ -52,7 +54,7 @@ impl Run {
             let why = format!("called `{name}` {repeats} times with the same arguments");
             return fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
-        let decided = self.decide_calls(step, turn, &calls);
+        let decided = self.decide_calls(step, turn, &vec![CallSlot::Undecided; calls.len()], &calls);
         if let [Event::Exhausted { .. } | Event::StepFailed { .. }] = decided.as_slice() {
             return decided;
         }
@@ -68,10 +70,45 @@ impl Run {
         events
     }
 
-    /// Decides about each call of an answer, or stops if no more calls may be made.
-    pub(super) fn decide_calls(&self, step: &Step, turn: u32, calls: &[ToolCall]) -> Vec<Event> {
-        let decided: Vec<Event> = (0..calls.len()).map(|n| self.decide_call(step, turn, n as u32, calls)).collect();
+    /// Decides about the calls of an answer whose turn it is, or stops if no more calls may be made. When the answer has
+    /// just arrived, a person is asked about the later ones as well, so that all questions come together.
+    pub(super) fn decide_calls(&self, step: &Step, turn: u32, slots: &[CallSlot], calls: &[ToolCall]) -> Vec<Event> {
+        let due = due_calls(slots, &step.prepared);
+        let is_new = slots.iter().all(|slot| *slot == CallSlot::Undecided);
+        let unknown = has_unknown_outcome(slots);
+        let may_write = |n: usize| step.prepared.get(n).is_none_or(|call| call.order != CallOrder::Reads);
+        let decide = |(n, slot): (usize, &CallSlot)| {
+            let (number, is_due) = (n as u32, due.contains(&n));
+            match slot {
+                CallSlot::Undecided | CallSlot::Decided(_) if is_due && unknown && may_write(n) => {
+                    Some(behind_unknown(step, turn, number))
+                }
+                CallSlot::Undecided if is_due => Some(self.decide_call(step, turn, number, calls)),
+                CallSlot::Undecided if is_new => {
+                    Some(self.decide_call(step, turn, number, calls)).filter(is_request_for_approval)
+                }
+                CallSlot::Decided(verdict) if is_due => Some(self.after_verdict(step, turn, number, verdict, calls)),
+                CallSlot::Undecided | CallSlot::Decided(_) | CallSlot::Asked | CallSlot::Open | CallSlot::Closed(_) => {
+                    None
+                }
+            }
+        };
+        let decided: Vec<Event> = slots.iter().enumerate().filter_map(decide).collect();
+        // While a person was deciding, other steps may have used up the remaining calls.
         self.stop_at_call_limit(step, &decided).unwrap_or(decided)
+    }
+
+    /// Calls of a turn have ended, or a person has decided about some: what follows for those whose turn it is now.
+    pub(super) fn go_on_with_calls(&self, step: &Step, turn: u32, slots: &[CallSlot]) -> Vec<Event> {
+        let ended = slots.iter().filter_map(|slot| match slot {
+            CallSlot::Closed(outcome) => Some(outcome),
+            CallSlot::Undecided | CallSlot::Asked | CallSlot::Decided(_) | CallSlot::Open => None,
+        });
+        if let Some(events) = after_stopped_call(step, ended).filter(|_| !slots.contains(&CallSlot::Open)) {
+            return events;
+        }
+        let Some(answer) = step.last_answer() else { return Vec::new() };
+        self.decide_calls(step, turn, slots, &self.calls_in(step, answer))
     }
 
     /// What follows if the run or the step may not make this many more calls. Returns `None` if it may.
@@ -88,7 +125,8 @@ impl Run {
         Some(fail(step, Failure::new(FailureKind::Budget, format!("the step has used up its {}", which.flag().0))))
     }
 
-    /// What is known about each call of an answer, exactly one entry per call. A call that was not prepared counts as
+    /// What is known about each call of an answer, exactly one entry per call; about those of a turn, if a call of it has
+    /// ended. A call that was not prepared counts as
     /// the worst case.
     pub(super) fn prepared_per_call(
         &self,
@@ -96,14 +134,17 @@ impl Run {
         reply: &Reply,
         prepared: &[PreparedCall],
     ) -> Vec<PreparedCall> {
-        let (EffectKind::Ask, Reply::Answer(answer), Some(step)) = (id.kind, reply, self.step(&id.step)) else {
-            return Vec::new();
-        };
+        let Some(step) = self.step(&id.step) else { return Vec::new() };
+        if id.kind == EffectKind::Call && id.inner.is_none() && prepared.len() == step.prepared.len() {
+            return prepared.to_vec();
+        }
+        let (EffectKind::Ask, Reply::Answer(answer)) = (id.kind, reply) else { return Vec::new() };
         let calls = self.calls_in(step, answer);
         let unknown = |call: &ToolCall| match call.name.as_str() {
             ASK_USER => PreparedCall::default(),
             _ => PreparedCall {
                 class: EffectClass::Opaque,
+                order: CallOrder::Alone,
                 outside: true,
                 sends: true,
                 destroys: true,
@@ -144,25 +185,22 @@ impl Run {
         self.permission_for(step, agent, considered)
     }
 
-    /// A person has decided about some calls.
-    pub(super) fn after_verdicts(&self, step: &Step, turn: u32, slots: &[CallSlot]) -> Vec<Event> {
-        let place = step.address(turn, EffectKind::Call);
-        let decided = slots.iter().enumerate().filter_map(|(n, slot)| match slot {
-            CallSlot::Decided(verdict) => Some((n as u32, verdict)),
-            CallSlot::Undecided | CallSlot::Asked | CallSlot::Open | CallSlot::Closed(_) => None,
-        });
-        let events: Vec<Event> = decided
-            .map(|(n, verdict)| {
-                let id = place.sibling(EffectKind::Call, n);
-                let why = if verdict.allow { self.unseen_origins(step, n, verdict) } else { Some(refusal(verdict)) };
-                match why {
-                    None => Event::Wanted { id, effect: Effect::Call },
-                    Some(why) => Event::Rejected { id, why: Failure::new(FailureKind::Security, why) },
-                }
-            })
-            .collect();
-        // While the person was deciding, other steps may have used up the remaining calls.
-        self.stop_at_call_limit(step, &events).unwrap_or(events)
+    /// A person has decided about a call, and its turn has come.
+    fn after_verdict(&self, step: &Step, turn: u32, n: u32, verdict: &Verdict, calls: &[ToolCall]) -> Event {
+        let id = step.address(turn, EffectKind::Call).sibling(EffectKind::Call, n);
+        let rejected = |why: String| Event::Rejected { id: id.clone(), why: Failure::new(FailureKind::Security, why) };
+        if !verdict.allow {
+            return rejected(refusal(verdict));
+        }
+        // What the calls before it have done may have changed what it would do.
+        match self.decide_call(step, turn, n, calls) {
+            allowed @ Event::Wanted { effect: Effect::Call, .. } => allowed,
+            denied @ Event::Rejected { .. } => denied,
+            _ => match self.unseen_origins(step, n, verdict) {
+                None => Event::Wanted { id, effect: Effect::Call },
+                Some(why) => rejected(why),
+            },
+        }
     }
 
     /// Why an approval no longer holds: while the person was deciding, text from origins they were not told about
@@ -196,6 +234,17 @@ impl Run {
 /// The failure of a step whose agent no longer exists, so that its rights are unknown.
 pub(super) fn missing_agent(step: &Step) -> Failure {
     Failure::new(FailureKind::Config, format!("the agent `{}` no longer exists", step.spec.agent))
+}
+
+/// A call that may change something is not made behind one of which nobody knows what it has done.
+fn behind_unknown(step: &Step, turn: u32, n: u32) -> Event {
+    let id = step.address(turn, EffectKind::Call).sibling(EffectKind::Call, n);
+    let why = "the outcome of a call before it in this turn is unknown: look at what is there first";
+    Event::Rejected { id, why: Failure::new(FailureKind::InDoubt, why) }
+}
+
+fn is_request_for_approval(event: &Event) -> bool {
+    matches!(event, Event::Wanted { effect: Effect::Approval { .. }, .. })
 }
 
 fn question(call: &ToolCall) -> Effect {

@@ -51,8 +51,11 @@ impl Run {
 }
 
 /// The end of a step of which a guardrail stopped a call.
-pub(super) fn after_stopped_call(step: &Step, outcomes: &[ToolCallOutcome]) -> Option<Vec<Event>> {
-    outcomes.iter().find_map(|outcome| match outcome {
+pub(super) fn after_stopped_call<'a>(
+    step: &Step,
+    mut outcomes: impl Iterator<Item = &'a ToolCallOutcome>,
+) -> Option<Vec<Event>> {
+    outcomes.find_map(|outcome| match outcome {
         ToolCallOutcome::Replied(Reply::Failed(why)) if why.kind == FailureKind::Guardrail => {
             Some(fail(step, why.clone()))
         }

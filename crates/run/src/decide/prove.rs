@@ -19,7 +19,7 @@ use crate::reply::{Failure, FailureKind, Reply};
 use crate::requirement::{Check, Requirement};
 use crate::role::AgentRole;
 use crate::state::Run;
-use crate::step::{ConversationEntry, Step, StepRole, StepState, ToolCallOutcome};
+use crate::step::{CallSlot, ConversationEntry, Step, StepRole, StepState, ToolCallOutcome};
 
 /// The tool that runs a command named as proof.
 const RUN_COMMAND: &str = "run_command";
@@ -81,12 +81,12 @@ impl Run {
         match &step.state {
             StepState::Thinking { turn } => match step.spoken().next() {
                 Some(ConversationEntry::Answer(answer)) if !answer.calls.is_empty() => {
-                    self.decide_calls(step, *turn, &answer.calls)
+                    self.decide_calls(step, *turn, &vec![CallSlot::Undecided; answer.calls.len()], &answer.calls)
                 }
                 Some(_) | None => self.go_on_proving(step, *turn),
             },
             StepState::Acting { turn, slots } if slots.is_empty() => self.go_on_proving(step, *turn),
-            StepState::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
+            StepState::Acting { turn, slots } => self.go_on_with_calls(step, *turn, slots),
             StepState::Judging { .. } => self.conclude_proof(step),
             StepState::Compacting { .. }
             | StepState::Waiting

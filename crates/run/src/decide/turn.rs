@@ -42,7 +42,7 @@ impl Run {
                 | None => self.ask(step, turn + 1),
             },
             StepState::Acting { turn, slots } if slots.is_empty() => self.after_results(step, *turn),
-            StepState::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
+            StepState::Acting { turn, slots } => self.go_on_with_calls(step, *turn, slots),
             StepState::Judging { .. } if is_before_work(step) => {
                 self.before_work(step).unwrap_or_else(|| self.ask(step, 0))
             }
@@ -120,7 +120,7 @@ impl Run {
                 &[]
             }
         };
-        if let Some(events) = after_stopped_call(step, outcomes) {
+        if let Some(events) = after_stopped_call(step, outcomes.iter()) {
             return events;
         }
         if let Some(events) = self.make_room(step, turn) {

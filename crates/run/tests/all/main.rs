@@ -16,6 +16,7 @@ mod guardrails;
 mod inquiries;
 mod journals;
 mod marks;
+mod order;
 mod origins;
 mod outage;
 mod own;

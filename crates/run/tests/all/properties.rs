@@ -7,9 +7,9 @@ use crate::support::{World, calls, cancel, costs, fails, gives, graph, plan, rai
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::json;
 use updraft_run::{
-    ApprovalMode, Budget, Ceiling, Cost, Effect, EffectAddress, EffectClass, EffectKind, Event, Funds, Graph, Input,
-    Millis, PreparedCall, RecoveryFinding, RecoveryOutcome, ReflectionMode, Reply, Roster, RunMode, RunPhase,
-    RunSettings, RunStart, Verdict,
+    ApprovalMode, Budget, CallOrder, Ceiling, Cost, Effect, EffectAddress, EffectClass, EffectKind, Event, Funds,
+    Graph, Input, Millis, PreparedCall, RecoveryFinding, RecoveryOutcome, ReflectionMode, Reply, Roster, RunMode,
+    RunPhase, RunSettings, RunStart, Verdict,
 };
 
 /// Something the world does. Numbers pick among what there is at that moment.
@@ -129,11 +129,11 @@ fn a_start() -> impl Strategy<Value = RunStart> {
 
 fn a_world(start: RunStart) -> World {
     let world = World::of(start);
-    let class = |class| PreparedCall { class, ..PreparedCall::default() };
+    let class = |class, order| PreparedCall { class, order, ..PreparedCall::default() };
     world
-        .prepares("write", class(EffectClass::Checkable))
-        .prepares("run_python", class(EffectClass::Opaque))
-        .prepares("fetch", class(EffectClass::Idempotent))
+        .prepares("write", class(EffectClass::Checkable, CallOrder::Alone))
+        .prepares("run_python", class(EffectClass::Opaque, CallOrder::Alone))
+        .prepares("fetch", class(EffectClass::Idempotent, CallOrder::Serves))
         .prepares("send", crate::support::outside())
 }
 
