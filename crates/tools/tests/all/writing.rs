@@ -7,7 +7,7 @@ use crate::common::{World, call};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use updraft_run::{
-    ContentHash, EffectClass, EffectFacts, ExpectedWrite, FileChange, PreparedCall, RecoveryOutcome, Reply,
+    CallOrder, ContentHash, EffectClass, EffectFacts, ExpectedWrite, FileChange, PreparedCall, RecoveryOutcome, Reply,
 };
 use updraft_tools::ToolLimits;
 
@@ -52,7 +52,12 @@ async fn a_new_file_is_written_with_its_folders() {
     let prepared = world.dispatcher.prepare(&call("write_file", args.clone()), &world.place);
     assert_eq!(
         prepared,
-        PreparedCall { class: EffectClass::Checkable, writes: vec!["a/b/c.txt".into()], ..PreparedCall::default() }
+        PreparedCall {
+            class: EffectClass::Checkable,
+            order: CallOrder::Alone,
+            writes: vec!["a/b/c.txt".into()],
+            ..PreparedCall::default()
+        }
     );
 
     let output = world.output("write_file", args).await;
@@ -276,7 +281,12 @@ async fn lines_are_appended_one_after_the_other() {
         world.dispatcher.prepare(&call("append_line", json!({ "path": "log/a", "line": "x" })), &world.place);
     assert_eq!(
         prepared,
-        PreparedCall { class: EffectClass::Opaque, writes: vec!["log/a".into()], ..PreparedCall::default() }
+        PreparedCall {
+            class: EffectClass::Opaque,
+            order: CallOrder::Alone,
+            writes: vec!["log/a".into()],
+            ..PreparedCall::default()
+        }
     );
     for line in ["one", "", "three"] {
         assert_eq!(
