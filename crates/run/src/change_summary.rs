@@ -23,9 +23,12 @@ impl ToolOutput {
     /// One line that says which files were created, changed and deleted. Returns `None` if the tool's own output says
     /// so.
     pub fn changes_in_words(&self) -> Option<String> {
-        // The file tools already name the one file they write.
-        let said = self.value.as_ref().and_then(|value| value.get("path")?.as_str());
-        let is_news = |change: &&FileChange| said.is_none_or(|said| !is_at_or_above(&change.path, said));
+        // The file tools already name what they write: the one file, or `M a.txt` for each of several.
+        let one = self.value.as_ref().and_then(|value| value.get("path")?.as_str());
+        let several = self.value.as_ref().and_then(|value| value.get("files")?.as_array()).into_iter().flatten();
+        let several = several.filter_map(|file| Some(file.as_str()?.split_once(' ')?.1));
+        let said: Vec<&str> = one.into_iter().chain(several).collect();
+        let is_news = |change: &&FileChange| !said.iter().any(|said| is_at_or_above(&change.path, said));
         let changes: Vec<&FileChange> = self.changes.iter().filter(is_news).collect();
         if changes.is_empty() {
             return None;

@@ -136,6 +136,21 @@ pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<String> {
     write_plan::unified(path, old, new).map(|diff| diff.text)
 }
 
+/// The arguments with our own names for those that a model knows by others.
+pub(crate) fn in_own_words(args: &Value, names: &[(&str, &str)]) -> Value {
+    let mut args = args.clone();
+    if let Some(given) = args.as_object_mut() {
+        for (theirs, own) in names {
+            if !given.contains_key(*own)
+                && let Some(value) = given.remove(*theirs)
+            {
+                given.insert((*own).to_owned(), value);
+            }
+        }
+    }
+    args
+}
+
 /// Turns the result of a tool's work into a reply.
 pub(crate) fn reply(result: Result<ToolOutput, Failure>) -> Reply {
     match result {

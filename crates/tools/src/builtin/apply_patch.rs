@@ -1,19 +1,15 @@
-//! `apply_patch`: changes several files by a patch in the format of OpenAI's codex. Where a section does not fit, the
-//! sections before it stay, as with codex, and the reply says so.
+//! `apply_patch`: changes several files by a patch in the format of OpenAI's codex. Where a section does not fit, nothing is
+//! changed.
 
 mod hunks;
 mod parse;
 mod plan;
 
-use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{
-    EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, Reply, ToolOutput, ToolSpec,
-};
+use updraft_run::{EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, ToolSpec};
 use updraft_workspace::{Place, WorkspacePath};
 
 use super::change_set::{self, ChangeSet};
@@ -48,8 +44,7 @@ impl ApplyPatch {
             "required": ["patch"],
             "additionalProperties": false
         });
-        let description =
-            "Change several files or places at once. If a section does not fit, those before it are applied.";
+        let description = "Change several files or places at once. If one part does not fit, nothing is changed.";
         Self { spec: spec(APPLY_PATCH, description, parameters), file: limits.file, time: limits.time }
     }
 
@@ -69,24 +64,6 @@ fn patch(args: &Value) -> Result<Patch, Failure> {
 pub(super) fn in_other_words(args: &Value) -> Option<Value> {
     let named = ["patch", "input", "diff", "text"].iter().find_map(|name| args[*name].as_str());
     named.or_else(|| args.as_str()).map(|patch| json!({ "patch": patch }))
-}
-
-/// The output with the files that the patch names and the call did not change, since a section did not fit or changed
-/// nothing.
-fn with_unchanged(output: Arc<ToolOutput>, args: &Value, place: &Place) -> Arc<ToolOutput> {
-    let Ok(PlannedPaths { writes, .. }) = patch(args).and_then(|patch| PlannedPaths::of(&patch, place)) else {
-        return output;
-    };
-    let is_changed = |path: &WorkspacePath| output.changes.iter().any(|change| change.path == path.as_str());
-    let unchanged: Vec<String> =
-        writes.iter().filter(|path| !is_changed(path)).map(|path| format!("`{path}`")).collect();
-    if unchanged.is_empty() {
-        return output;
-    }
-    let mut output = Arc::unwrap_or_clone(output);
-    let _ = writeln!(output.text, "these were not changed: {}", unchanged.join(", "));
-    output.is_error = true;
-    Arc::new(output)
 }
 
 impl Tool for ApplyPatch {
@@ -134,14 +111,8 @@ impl Tool for ApplyPatch {
 
     /// If the process ended between two files, the others are changed now.
     fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
-        let outcome = change_set::reconcile(facts, place, |is_left: &dyn Fn(&WorkspacePath) -> bool| {
+        change_set::reconcile(facts, place, |is_left: &dyn Fn(&WorkspacePath) -> bool| {
             PatchPlanner { place, most: self.file }.plan(&patch(args)?, is_left)
-        });
-        match outcome {
-            RecoveryOutcome::Happened(Reply::Output(output)) => {
-                RecoveryOutcome::Happened(Reply::Output(with_unchanged(output, args, place)))
-            }
-            other => other,
-        }
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! Changes to several files that are made together or not at all, also if the process ends between two of them.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -17,8 +16,6 @@ use crate::truncate;
 /// New contents for files, worked out but not yet written.
 pub(in crate::builtin) struct ChangeSet {
     pub(in crate::builtin) writes: Vec<FileWrite>,
-    /// Why changes after these are left out.
-    pub(in crate::builtin) stopped: Option<Failure>,
 }
 
 /// What becomes of one file.
@@ -94,14 +91,9 @@ pub(in crate::builtin) fn make(cx: &CallContext, plan: impl Fn(&Place) -> Result
     for _ in 0..ATTEMPTS {
         let changes = match plan(&cx.place) {
             Ok(changes) => changes.in_order(),
-            Err(failure) => return Reply::Failed(failure),
+            Err(why) => return Reply::Failed(nothing_changed(&why)),
         };
-        let Some(first) = changes.writes.first() else {
-            return match &changes.stopped {
-                Some(why) => Reply::Failed(nothing_changed(why)),
-                None => changes.reply(cx, Vec::new()),
-            };
-        };
+        let Some(first) = changes.writes.first() else { return changes.reply(cx, Vec::new()) };
         if cx.cancel.is_cancelled() {
             return Reply::Cancelled;
         }
@@ -185,10 +177,6 @@ impl ChangeSet {
         let diff: String = diffs.collect();
         if let Some(value) = output.value.as_mut() {
             value["diff"] = truncate::head_and_tail(&diff, DIFF).unwrap_or(diff).into();
-        }
-        if let Some(why) = &self.stopped {
-            output.is_error = true;
-            let _ = writeln!(output.text, "what comes after that was not changed: {}", why.message);
         }
         Reply::Output(Arc::new(output))
     }

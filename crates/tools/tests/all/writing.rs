@@ -159,9 +159,10 @@ async fn an_edit_replaces_the_one_place_that_is_meant() {
     let several = world.failure("edit_file", json!({ "path": "a.rs", "old": "let ", "new": "const " })).await;
     assert_eq!(
         several.message,
-        "nothing was changed in `a.rs`: `old` occurs 2 times, on lines 1, 2; give more of the lines around it so that it occurs once, or set `all`"
+        "nothing was changed in `a.rs`: `old` occurs 2 times, on lines 1, 2; give more of the lines around it so that it occurs once, or set replace_all"
     );
-    let all = world.text("edit_file", json!({ "path": "a.rs", "old": "let ", "new": "const ", "all": true })).await;
+    let all =
+        world.text("edit_file", json!({ "path": "a.rs", "old": "let ", "new": "const ", "replace_all": true })).await;
     assert_eq!(all, "edited `a.rs`: replaced 2 places\n");
     assert_eq!(world.content("a.rs"), b"const a = 1;\nconst b = 2;\n");
 
@@ -172,6 +173,41 @@ async fn an_edit_replaces_the_one_place_that_is_meant() {
     );
     let gone = world.failure("edit_file", json!({ "path": "b.rs", "old": "x", "new": "y" })).await;
     assert_eq!(gone.message, "there is no `b.rs` in the workspace; write_file creates new files");
+}
+
+#[tokio::test]
+async fn several_edits_are_made_in_order_and_together() {
+    let world = World::new();
+    world.put("a.rs", "let a = 1;\nlet b = 1;\n");
+    let edits = json!([{ "old": "let a", "new": "let mut a" }, { "old": "mut a = 1", "new": "mut a = 2" }, { "old": " = ", "new": "=", "replace_all": true }]);
+    let text = world.text("edit_file", json!({ "path": "a.rs", "edits": edits })).await;
+    assert_eq!(text, "edited `a.rs`: replaced 4 places\n");
+    assert_eq!(world.content("a.rs"), b"let mut a=2;\nlet b=1;\n");
+
+    let edits = json!([{ "old": "b=1", "new": "b=2" }, { "old": "let c=1;", "new": "c=2" }]);
+    let failed = world.failure("edit_file", json!({ "path": "a.rs", "edits": edits })).await;
+    assert_eq!(
+        failed.message,
+        "nothing was changed in `a.rs`: edit 2: `old` does not occur in it; the nearest is line 2: `let b=2;`"
+    );
+    assert_eq!(world.content("a.rs"), b"let mut a=2;\nlet b=1;\n");
+    // Models that were trained with other tools.
+    let theirs = json!({ "file_path": "a.rs", "old_string": "b=1", "new_string": "b=3" });
+    assert_eq!(world.text("edit_file", theirs).await, "edited `a.rs`: replaced 1 place\n");
+    let filled = json!({ "path": "a.rs", "old": "", "new": "", "edits": [{ "old": "b=3", "new": "b=4" }] });
+    assert_eq!(world.text("edit_file", filled).await, "edited `a.rs`: replaced 1 place\n");
+    for (args, why) in [
+        (json!({ "path": "a.rs" }), "what to replace, `old` and `new` or a list of `edits`, is missing"),
+        (json!({ "path": "a.rs", "old": "b" }), "`new`, the text to put in place of `old`, is missing"),
+        (json!({ "path": "a.rs", "new": "b" }), "`old`, the text to replace by `new`, is missing"),
+    ] {
+        assert_eq!(world.fault("edit_file", args).as_deref(), Some(why));
+    }
+    let numbered = world.failure("edit_file", json!({ "path": "a.rs", "old": "2\tlet b", "new": "let c" })).await;
+    assert!(
+        numbered.message.ends_with("leave out each number and the tab after it (without them it is at line 2)"),
+        "{numbered}"
+    );
 }
 
 #[tokio::test]

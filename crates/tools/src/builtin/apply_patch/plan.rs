@@ -50,22 +50,19 @@ pub(super) struct PatchPlanner<'a> {
 type PlannedFiles = BTreeMap<WorkspacePath, FileWrite>;
 
 impl PatchPlanner<'_> {
-    /// The changes of the sections whose file still is as the patch expects it, up to the first one that does not fit.
+    /// The changes of the sections whose file still is as the patch expects it.
     pub(super) fn plan(&self, patch: &Patch, is_left: impl Fn(&WorkspacePath) -> bool) -> Result<ChangeSet, Failure> {
-        let (mut files, mut stopped) = (PlannedFiles::new(), None);
+        let mut files = PlannedFiles::new();
         for section in &patch.sections {
             let path = self.place.workspace.locate_for_writing(&section.path)?;
-            if is_left(&path)
-                && let Err(why) = self.take(section, &path, &mut files)
-            {
-                stopped = Some(why);
-                break;
+            if is_left(&path) {
+                self.take(section, &path, &mut files)?;
             }
         }
-        Ok(ChangeSet { writes: files.into_values().collect(), stopped })
+        Ok(ChangeSet { writes: files.into_values().collect() })
     }
 
-    /// Adds what a section makes of its file. If it fails, the files are as before.
+    /// Adds what a section makes of its file.
     fn take(&self, section: &Section, path: &WorkspacePath, files: &mut PlannedFiles) -> Result<(), Failure> {
         let existing = self.file(path, files)?;
         let (moved_to, hunks) = match &section.change {

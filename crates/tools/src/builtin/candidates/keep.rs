@@ -45,7 +45,7 @@ impl KeepCandidate {
             writes.push(FileWrite { path, before, after: change.content, mode });
         }
         if conflicts.is_empty() {
-            return Ok(ChangeSet { writes, stopped: None });
+            return Ok(ChangeSet { writes });
         }
         failed(format!(
             "nothing was kept: since the copy was made, others have changed {} in the workspace",

@@ -34,6 +34,7 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Edi
     }
     let starts = occurrences(text, &wanted);
     match starts.as_slice() {
+        [] if let Some(told) = numbered(text, old) => Err(told),
         [] => Err(format!("`old` does not occur in it{}", nearest(text, old))),
         [_] => Ok(EditedText { text: text.replacen(&wanted, &put, 1), count: 1 }),
         several if all => {
@@ -41,11 +42,25 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Edi
             Ok(EditedText { text: text.replace(&wanted, &put), count })
         }
         several => Err(format!(
-            "`old` occurs {} times, on lines {}; give more of the lines around it so that it occurs once, or set `all`",
+            "`old` occurs {} times, on lines {}; give more of the lines around it so that it occurs once, or set replace_all",
             several.len(),
             line_numbers(text, several)
         )),
     }
+}
+
+/// What is told of a text whose lines begin with the numbers that `read_file` adds.
+fn numbered(text: &str, old: &str) -> Option<String> {
+    let plain = |line| {
+        let (number, rest) = str::split_once(line, '\t')?;
+        number.trim().parse::<u64>().ok().map(|_| rest)
+    };
+    let plain: Option<String> = old.split_inclusive('\n').map(plain).collect();
+    let plain = LineEndings::of(text).apply(&plain?);
+    let told = "the lines of `old` begin with the line numbers that read_file adds, which are not part of the file; leave \
+                out each number and the tab after it";
+    let number = text.find(&plain).map(|at| line_numbers(text, &[at]));
+    Some(number.map_or_else(|| told.to_owned(), |number| format!("{told} (without them it is at line {number})")))
 }
 
 /// Where a text occurs, including overlaps: `aa` is in `aaa` twice, so it is not clear which one was meant.
@@ -107,6 +122,16 @@ mod tests {
         let text = "a\r\nb\nc\n";
         assert_eq!(replace(text, "b\nc", "x\ny", false).unwrap().text, "a\r\nx\ny\n");
         assert_eq!(replace(text, "a\nb", "x\ny", false).unwrap().text, "x\r\ny\nc\n");
+    }
+
+    #[test]
+    fn numbers_of_lines_are_no_part_of_the_text() {
+        let why = |old| replace("a\nif x {\n\treturn 1;\n}\n", old, "y", false).unwrap_err();
+        let told = "the lines of `old` begin with the line numbers that read_file adds, which are not part of the file; \
+                    leave out each number and the tab after it";
+        assert_eq!(why("2\tif x {\n3\t\treturn 1;"), format!("{told} (without them it is at line 2)"));
+        assert_eq!(why("2\tif y {"), told);
+        assert_eq!(replace("2\tif x {\n", "2\tif x {", "y", false).unwrap().text, "y\n");
     }
 
     #[test]
