@@ -57,7 +57,7 @@ pub(crate) fn kind(name: &str) -> &'static str {
 pub(crate) fn locations(folder: &Path, args: &Value) -> Vec<Value> {
     let Some(path) = args["path"].as_str().filter(|path| !path.is_empty()) else { return Vec::new() };
     let mut location = json!({ "path": folder.join(path) });
-    if let Some(line) = args["start_line"].as_u64() {
+    if let Some(line) = args["offset"].as_u64() {
         location["line"] = json!(line);
     }
     vec![location]

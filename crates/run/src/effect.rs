@@ -135,7 +135,7 @@ pub struct PreparedCall {
     /// Which other calls of its turn it may be made at once with.
     #[serde(default, skip_serializing_if = "CallOrder::is_reading")]
     pub order: CallOrder,
-    /// Files and folders it will read, relative to the workspace.
+    /// Files and folders it will read, relative to the workspace, or as whole paths outside of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
     /// Of the files below `reads` it leaves out those that rules ask about or deny

@@ -28,7 +28,7 @@ use edit_checks::EditsUnderWay;
 /// Most bytes of a failure's message, which a model reads.
 const MESSAGE: usize = 8 << 10;
 /// Most bytes of an output that code gets.
-const MAX_CODE_OUTPUT_BYTES: usize = 128 << 10;
+pub(crate) const MAX_CODE_OUTPUT_BYTES: usize = 128 << 10;
 
 /// Finds tools, checks arguments, and makes calls. Cheap to clone.
 #[derive(Clone)]
@@ -172,12 +172,12 @@ impl Dispatcher {
         if let Some(watch) = watch {
             reply = watch.end(reply, cx).await;
         }
-        let most = match entry.tool.output_limit() {
-            _ if cx.around.by_code => MAX_CODE_OUTPUT_BYTES,
-            Some(own) => own,
-            None => self.limits.output,
+        let (most, cut): (usize, CutOutput) = match entry.tool.output_limit() {
+            _ if cx.around.by_code => (MAX_CODE_OUTPUT_BYTES, truncate::head_and_tail),
+            Some(own) => (own, truncate::head_and_tail),
+            None => (self.limits.output, truncate::for_model),
         };
-        let fitted = self.fitted(from_outside(&entry, reply), most);
+        let fitted = fitted(from_outside(&entry, reply), most, cut, self.limits.value);
         let called = CallResult { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         let called = match edit {
@@ -258,34 +258,37 @@ impl Dispatcher {
 
     /// Cuts parts of the reply that are too long to be shown or stored.
     fn truncate_reply(&self, reply: Reply) -> CallResult {
-        self.fitted(reply, self.limits.output)
+        fitted(reply, self.limits.output, truncate::for_model, self.limits.value)
     }
+}
 
-    /// The reply with an output of at most so many bytes.
-    fn fitted(&self, reply: Reply, most: usize) -> CallResult {
-        match reply {
-            Reply::Output(output) => self.fit_output(output, most),
-            Reply::Failed(failure) => {
-                let message = cut_message(failure.message);
-                CallResult::of(Reply::Failed(Failure { message, ..failure }))
-            }
-            other => CallResult::of(other),
-        }
-    }
+/// Cuts an output to so many bytes; `None` if it fits.
+type CutOutput = fn(&str, usize) -> Option<String>;
 
-    fn fit_output(&self, mut output: Arc<ToolOutput>, most: usize) -> CallResult {
-        let mut overflow = None;
-        if let Some(cut) = truncate::for_model(&output.text, most) {
-            let output = Arc::make_mut(&mut output);
-            let bytes = std::mem::replace(&mut output.text, cut).into_bytes();
-            output.whole = Some(BlobRef { hash: updraft_workspace::hash(&bytes), len: bytes.len() as u64 });
-            overflow = Some(bytes);
+/// The reply with an output of at most so many bytes, and with data of at most so many.
+fn fitted(reply: Reply, most: usize, cut: CutOutput, most_data: usize) -> CallResult {
+    match reply {
+        Reply::Output(output) => fit_output(output, most, cut, most_data),
+        Reply::Failed(failure) => {
+            let message = cut_message(failure.message);
+            CallResult::of(Reply::Failed(Failure { message, ..failure }))
         }
-        if output.value.as_ref().is_some_and(|value| !fits(value, self.limits.value)) {
-            Arc::make_mut(&mut output).value = None;
-        }
-        CallResult { overflow, ..CallResult::of(Reply::Output(output)) }
+        other => CallResult::of(other),
     }
+}
+
+fn fit_output(mut output: Arc<ToolOutput>, most: usize, cut: CutOutput, most_data: usize) -> CallResult {
+    let mut overflow = None;
+    if let Some(cut) = cut(&output.text, most) {
+        let output = Arc::make_mut(&mut output);
+        let bytes = std::mem::replace(&mut output.text, cut).into_bytes();
+        output.whole = Some(BlobRef { hash: updraft_workspace::hash(&bytes), len: bytes.len() as u64 });
+        overflow = Some(bytes);
+    }
+    if output.value.as_ref().is_some_and(|value| !fits(value, most_data)) {
+        Arc::make_mut(&mut output).value = None;
+    }
+    CallResult { overflow, ..CallResult::of(Reply::Output(output)) }
 }
 
 /// Whether a call starts a program, which finds the workspace by its path. Our own file tools hold the workspace open

@@ -1,13 +1,16 @@
 //! The limits on what a tool may read, write and return, and on its time; in one place so that settings can change
 //! them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The limits on what a tool may read, write and return, and on its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolLimits {
-    /// Most bytes of text that `read_file` returns.
+    /// Most bytes of a file that `read_file` shows at once.
     pub read: usize,
+    /// Files and folders outside the workspace that may be read, as whole real paths.
+    pub readable: Vec<PathBuf>,
     /// Most bytes of a file that is held in memory: to be written, edited, or decoded from UTF-16.
     pub file: usize,
     /// Most bytes of output shown to the model, of a tool that does not limit its output itself as `read_file` does.
@@ -35,7 +38,8 @@ pub struct ToolLimits {
 impl Default for ToolLimits {
     fn default() -> Self {
         Self {
-            read: 100_000,
+            read: 48 << 10,
+            readable: Vec::new(),
             file: 32 << 20,
             output: 16 << 10,
             value: 512 << 10,

@@ -35,7 +35,7 @@ pub trait Tool: Send + Sync {
         ToolSource::BuiltIn
     }
 
-    /// Most bytes of its text, if it limits its output itself. Any other output is cut in the middle when it is long.
+    /// Most bytes of its text, if it limits its output itself. In any other, long lines are cut, and the middle if it is long.
     fn output_limit(&self) -> Option<usize> {
         None
     }

@@ -8,7 +8,7 @@ use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
 use updraft_run::{EffectClass, Rule, RunId};
 use updraft_tools::worker::PythonConfig;
-use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Guardrails, Registry, WebConfig};
+use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Guardrails, Registry, ToolLimits, WebConfig};
 
 use crate::fault::Fault;
 use crate::folders::AppFolders;
@@ -46,7 +46,8 @@ pub(crate) async fn registry(
     look: CacheUse,
 ) -> Result<(Registry, DropInListing), Fault> {
     let confinement = confinement::confinement(folders, settings);
-    let limits = settings.effective.tools.limits();
+    let readable = settings.effective.sandbox.read.value.clone();
+    let limits = ToolLimits { readable, ..settings.effective.tools.limits() };
     let documents = confinement::document_reader(folders, settings);
     let web = WebConfig {
         cache: settings.effective.web.cache(folders),

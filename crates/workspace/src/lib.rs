@@ -65,7 +65,7 @@ pub use drafts::{is_draft, is_draft_of_any};
 pub use error::Error;
 pub use ignored::HiddenFiles;
 pub use open_mode::OpenMode;
-pub use path::WorkspacePath;
+pub use path::{WorkspacePath, on_one_line};
 pub use private_file::replace_private;
 pub use read_access::{PathList, WholeText};
 pub use restore::PathContent;

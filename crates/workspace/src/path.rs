@@ -96,11 +96,7 @@ impl WorkspacePath {
 
     /// The path on one line: a line break in a name must not make it look like two paths.
     pub fn on_one_line(&self) -> Cow<'_, str> {
-        if !self.0.contains(char::is_control) {
-            return Cow::Borrowed(&self.0);
-        }
-        let escaped = self.0.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() });
-        Cow::Owned(escaped.collect())
+        on_one_line(&self.0)
     }
 
     /// Its components, from the outermost folder to the name.
@@ -112,6 +108,15 @@ impl WorkspacePath {
     pub fn is_in_git(&self) -> bool {
         self.split().is_some_and(|(folder, _)| folder.parts().any(is_repository_name))
     }
+}
+
+/// A path as text on one line.
+pub fn on_one_line(path: &str) -> Cow<'_, str> {
+    if !path.contains(char::is_control) {
+        return Cow::Borrowed(path);
+    }
+    let escaped = path.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() });
+    Cow::Owned(escaped.collect())
 }
 
 impl fmt::Display for WorkspacePath {

@@ -20,14 +20,16 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
             None => format!("$ {}", line("command")),
         },
         "run_python" => format!("python: {}", code(&call.args)),
-        "read_file" => match (call.args["start_line"].as_u64(), call.args["end_line"].as_u64()) {
+        "read_file" => match (call.args["offset"].as_u64(), call.args["limit"].as_u64()) {
             (None, None) => match (text("pages"), text("sheet")) {
                 (Some(pages), _) => format!("read {}, pages {pages}", path()),
                 (None, Some(sheet)) => format!("read {}, sheet {sheet}", path()),
                 (None, None) => format!("read {}", path()),
             },
-            (from, to) => {
-                format!("read {}:{}-{}", path(), from.unwrap_or(1), to.map_or(String::new(), |n| n.to_string()))
+            (from, lines) => {
+                let from = from.unwrap_or(1).max(1);
+                let to = lines.map_or(String::new(), |lines| (from + lines.max(1) - 1).to_string());
+                format!("read {}:{from}-{to}", path())
             }
         },
         "write_file" => format!("write {}", path()),
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(said("run_command", json!({ "command": "cargo test\necho done" })), "$ cargo test …");
         assert_eq!(said("run_command", json!({ "command": "ls", "folder": "src" })), "$ ls  (in src)");
         assert_eq!(said("read_file", json!({ "path": "src/main.rs" })), "read src/main.rs");
-        assert_eq!(said("read_file", json!({ "path": "a", "start_line": 3, "end_line": 9 })), "read a:3-9");
+        assert_eq!(said("read_file", json!({ "path": "a", "offset": 3, "limit": 7 })), "read a:3-9");
         assert_eq!(said("search_files", json!({ "pattern": "fn main" })), "search \"fn main\"");
         assert_eq!(said("retrieve", json!({ "query": "tides", "path": "docs" })), "look up \"tides\" in docs");
         assert_eq!(

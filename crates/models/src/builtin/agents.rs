@@ -21,7 +21,7 @@ pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
     let may_call = tools.has("read_file") && !conversation::must_answer(prompt.messages);
     if may_call && !files.is_empty() && !conversation::has_called(prompt.messages, "read_file") {
         let call = |path: &String| {
-            CallBuilder::of(&tools, "read_file").must(&["path"], path.clone()).may_count(&["end_line"], PROFILED).done()
+            CallBuilder::of(&tools, "read_file").must(&["path"], path.clone()).may_count(&["limit"], PROFILED).done()
         };
         return conversation::calling(prompt, files.iter().map(call).collect());
     }
@@ -41,6 +41,7 @@ pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
 }
 
 fn profile(path: &str, text: &str) -> Value {
+    let text = &super::passages::without_numbers(text);
     let (kind, text) = document_kind(text).unwrap_or((kind(path), text));
     let lines = text.lines().count();
     let mut meaningful = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_note(line));

@@ -32,7 +32,7 @@ impl Findings {
         match exchange.call.name.as_str() {
             _ if exchange.result.is_error => {}
             "retrieve" => self.add_retrieved(text),
-            "search_files" => self.passages.extend(text.lines().filter_map(search_hit)),
+            "search_files" => self.passages.extend(search_hits(text)),
             "read_file" => self.passages.extend(whole_file(&exchange.call.args, text)),
             _ => {}
         }
@@ -103,24 +103,43 @@ fn line_range(text: &str) -> Option<(u32, u32)> {
     Some((first.parse().ok()?, last.parse().ok()?)).filter(|(first, last)| first <= last)
 }
 
-/// Reads `path:12: text`.
-fn search_hit(line: &str) -> Option<Passage> {
-    let (path, rest) = line.split_once(':')?;
-    let (number, text) = rest.split_once(": ")?;
-    let number = number.parse().ok()?;
-    Some(Passage { path: path.to_owned(), lines: Some((number, number)), text: text.to_owned(), ..Passage::default() })
+/// Reads lines such as `12: text` below the path of their file; an empty line ends each file.
+fn search_hits(text: &str) -> Vec<Passage> {
+    let mut hits = Vec::new();
+    for group in text.split("\n\n") {
+        let Some((path, lines)) = group.split_once('\n') else { continue };
+        hits.extend(lines.lines().filter_map(|line| {
+            let (number, text) = line.split_once(": ")?;
+            let number = number.parse().ok()?;
+            let lines = Some((number, number));
+            Some(Passage { path: path.to_owned(), lines, text: text.to_owned(), ..Passage::default() })
+        }));
+    }
+    hits
 }
 
 fn whole_file(args: &Value, text: &str) -> Option<Passage> {
     let path = args.get("path")?.as_str()?.trim_start_matches("./").to_owned();
     // Remarks of the tool about what is left out.
-    let text = text
+    let text = without_numbers(text)
         .lines()
         .filter(|line| !(line.starts_with('[') && line.ends_with(']') && line.contains(" line")))
         .collect::<Vec<_>>()
         .join("\n");
     let last = text.lines().count().max(1) as u32;
     Some(Passage { path, lines: Some((1, last)), text, ..Passage::default() })
+}
+
+/// A text that `read_file` gave, without the number and the tab before each line. A text with other lines, except for
+/// remarks in brackets, has no numbers.
+pub(super) fn without_numbers(text: &str) -> String {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let plain = |line| match str::split_once(line, '\t') {
+        Some((number, rest)) if is_number(number) => Some(rest),
+        _ => line.starts_with('[').then_some(line),
+    };
+    let lines: Option<String> = text.split_inclusive('\n').map(plain).collect();
+    lines.unwrap_or_else(|| text.to_owned())
 }
 
 #[cfg(test)]

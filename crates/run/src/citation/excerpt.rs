@@ -106,6 +106,10 @@ impl Reading {
             named(value).chain(named(&self.args)).chain(output.origins.iter().map(String::as_str)).peekable();
         if names.peek().is_some() && names.any(|name| is_same(name, source)) {
             let first_line = value["start_line"].as_u64().and_then(|line| u32::try_from(line).ok());
+            if value["numbered"] == true {
+                let text = Cow::Owned(without_numbers(&output.text));
+                return vec![Excerpt { first_line, text, ..plain("") }];
+            }
             return vec![Excerpt { first_line, hash: hash_of(output.value.as_ref()), ..plain(&output.text) }];
         }
         let hits = hits(&output.text, [source]);
@@ -151,13 +155,22 @@ fn passage(entry: &Value) -> Option<Excerpt<'_>> {
     })
 }
 
+/// The lines of a file as it is, of a text that has the number of each line and a tab before it.
+fn without_numbers(text: &str) -> String {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let lines = text.split_inclusive('\n').filter_map(|line| line.split_once('\t'));
+    lines.filter(|(number, _)| is_number(number)).map(|(_, line)| line).collect()
+}
+
 /// The lines of a search in these files. Lines that follow each other in the file are one excerpt.
 fn hits<'a, 'b>(text: &'a str, paths: impl IntoIterator<Item = &'b str>) -> Vec<Excerpt<'a>> {
     let paths: BTreeSet<&str> = paths.into_iter().collect();
     let mut found: Vec<Excerpt<'a>> = Vec::new();
     for path in paths {
         let mut next = None;
-        for (number, line) in text.lines().filter_map(|line| hit(line, path)) {
+        let below = text.split("\n\n").filter_map(|group| group.strip_prefix(path)?.strip_prefix('\n'));
+        let grouped = below.flat_map(str::lines).filter_map(grouped_hit);
+        for (number, line) in grouped.chain(text.lines().filter_map(|line| hit(line, path))) {
             match found.last_mut().filter(|_| next == Some(number)) {
                 Some(last) => last.text.to_mut().extend(["\n", line]),
                 None => found.push(Excerpt { first_line: Some(number), ..plain(line) }),
@@ -166,6 +179,13 @@ fn hits<'a, 'b>(text: &'a str, paths: impl IntoIterator<Item = &'b str>) -> Vec<
         }
     }
     found
+}
+
+/// A line of a search below the path of its file, `12: text`, or `12- text` for the lines around a match.
+fn grouped_hit(line: &str) -> Option<(u32, &str)> {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let text = line[digits..].strip_prefix([':', '-'])?;
+    Some((line[..digits].parse().ok()?, text))
 }
 
 /// A line of a search, `path:12: text`, or `path-12- text` for the lines around a match.

@@ -161,6 +161,33 @@ fn lines_around_a_match_and_neighbouring_lines_can_be_quoted() {
 }
 
 #[test]
+fn numbered_lines_and_lines_below_their_path_can_be_quoted() {
+    let numbered = json!({ "path": "a.md", "start_line": 40, "numbered": true });
+    let text = "[lines 40-42 of 90; go on with offset 43]\n40\tone\n41\t2\ttwo\n42\tthree\n";
+    let found = "src/a.rs\n6- /// Opens\n7: /// the lock\n--\n20: lock();\n\nb.md\n3: see\n[documents are not searched: `c.pdf`]\n";
+    let matches = json!([
+        { "path": "src/a.rs", "line": 7, "text": "/// the lock" },
+        { "path": "src/a.rs", "line": 20, "text": "lock();" },
+        { "path": "b.md", "line": 3, "text": "see" },
+    ]);
+    let readings = [
+        reading(json!({ "path": "a.md" }), text, numbered),
+        reading(json!({ "pattern": "lock" }), found, json!({ "matches": matches })),
+    ];
+    for (line, expected) in [
+        ("[1]: a.md:40-41 \"one … two\"", CitationFinding::Holds),
+        ("[1]: a.md:41-42 \"two three\"", CitationFinding::Holds),
+        ("[1]: a.md:50 \"three\"", CitationFinding::Elsewhere { at: "line 42".into() }),
+        ("[1]: src/a.rs:6-7 \"Opens the lock\"", CitationFinding::Holds),
+        ("[1]: src/a.rs:1 \"lock();\"", CitationFinding::Elsewhere { at: "line 20".into() }),
+        ("[1]: src/a.rs:3 \"see\"", CitationFinding::NotFound),
+        ("[1]: b.md:3 \"see\"", CitationFinding::Holds),
+    ] {
+        assert_eq!(finding(&readings, line), expected, "{line}");
+    }
+}
+
+#[test]
 fn a_list_with_other_keys_is_read_as_text() {
     let value = json!({ "results": [{ "link": "https://example.org/a", "description": "High water at noon." }] });
     let readings = [reading(json!({ "q": "tides" }), &value.to_string(), value)];

@@ -189,8 +189,8 @@ fn files() -> Vec<Tool> {
     let path = json!({ "type": "string", "description": "Relative to the workspace." });
     let read = json!({
         "path": path,
-        "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; default 1." },
-        "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; default: the end." }
+        "offset": { "type": "integer", "minimum": 1, "description": "The first line to read; default 1." },
+        "limit": { "type": "integer", "minimum": 1, "description": "How many lines to read; default: all." }
     });
     let write =
         json!({ "path": path, "content": { "type": "string", "description": "The whole content of the file." } });

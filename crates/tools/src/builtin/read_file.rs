@@ -1,6 +1,7 @@
 //! `read_file`: reads a text file, or some of its lines, a document as Markdown, or a picture.
 
 mod document;
+mod shown;
 mod window;
 
 use std::io::Read;
@@ -12,19 +13,30 @@ use tokio_util::sync::CancellationToken;
 use updraft_reader::ReadOptions;
 use updraft_run::{EffectClass, Failure, PictureRef, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{
-    LinkPolicy, Place, WorkspacePath,
+    Place,
     text::{self, Encoding},
 };
 
-use super::{failed, parse, reply, spec, whole, write_plan};
+use super::read_target::{PathOutside, ReadPath, ReadTarget};
+use super::{failed, in_own_words, parse, reply, spec, whole};
+use crate::dispatch::MAX_CODE_OUTPUT_BYTES;
 use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
-use window::{Window, WindowText};
+use shown::{LineNumbers, beyond_end, output};
+use window::{Window, WindowBounds, WindowText};
 
 /// How much longer than a document may take the whole call may take.
 const MARGIN: Duration = Duration::from_secs(10);
+/// Most lines that a model is shown at once.
+const MAX_LINES: u64 = 2_000;
+/// Longer lines are cut for a model, which cannot do much with them.
+const MAX_LINE_CHARACTERS: u64 = 2_000;
+/// What numbers and remarks add to the text of a file, in bytes.
+const MAX_ADDED_BYTES: usize = 64 << 10;
+/// What remarks leave of the output that code gets, in bytes.
+const MAX_CODE_BYTES: usize = MAX_CODE_OUTPUT_BYTES - (4 << 10);
 
 pub(super) struct ReadFile {
     spec: ToolSpec,
@@ -32,6 +44,7 @@ pub(super) struct ReadFile {
     file: usize,
     counted: u64,
     time: Duration,
+    outside: PathOutside,
     /// Reads files that have to be unpacked; without one they are refused.
     documents: Option<DocumentReader>,
 }
@@ -44,22 +57,21 @@ struct Args {
     #[serde(default)]
     sheet: Option<String>,
     #[serde(default, deserialize_with = "whole")]
-    start_line: Option<u64>,
+    offset: Option<u64>,
     #[serde(default, deserialize_with = "whole")]
-    end_line: Option<u64>,
-    #[serde(default, deserialize_with = "whole")]
-    max_bytes: Option<u64>,
+    limit: Option<u64>,
 }
 
 impl Args {
-    fn start(&self) -> u64 {
-        self.start_line.unwrap_or(1)
+    /// The first line; some count from 0.
+    fn first(&self) -> u64 {
+        self.offset.unwrap_or(1).max(1)
     }
 
-    /// Refuses a choice of pages or sheet for a file that is text.
-    fn wants_text(&self, path: &WorkspacePath) -> Result<(), Failure> {
+    /// Refuses a choice of pages or sheet for what is text.
+    fn wants_text(&self, name: &str) -> Result<(), Failure> {
         if self.pages.is_some() || self.sheet.is_some() {
-            return failed(format!("`{path}` is text, which has no pages and sheets; choose lines with start_line"));
+            return failed(format!("`{name}` is text, which has no pages and sheets; choose lines with offset"));
         }
         Ok(())
     }
@@ -70,19 +82,18 @@ impl ReadFile {
         let parameters = json!({
             "type": "object",
             "properties": {
-                "path": { "type": "string", "description": "Relative to the workspace." },
-                "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; default 1." },
-                "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; default: the end." },
-                "max_bytes": { "type": "integer", "minimum": 1, "description": "Read no more than this." },
-                "pages": { "type": "string", "description": "Of a PDF, Word or PowerPoint file: pages such as 3, 1-4 or 10-." },
-                "sheet": { "type": "string", "description": "Of an Excel file: the sheet, by name or by number from 1." }
+                "path": { "type": "string" },
+                "offset": { "type": "integer", "description": "The first line, from 1." },
+                "limit": { "type": "integer", "description": "How many lines." },
+                "pages": { "type": "string", "description": "Of a PDF, Word or PowerPoint file: 3, 1-4 or 10-." },
+                "sheet": { "type": "string", "description": "Of an Excel file: name or number." }
             },
             "required": ["path"],
             "additionalProperties": false
         });
-        let description = "Read a file of the workspace: text, or some of its lines. PDF, Word, Excel, PowerPoint, EPUB \
-             and mail files become Markdown with places such as [page 3]. Long files are cut; read on with start_line or \
-             pages. A picture (PNG, JPEG, GIF, WebP) is shown.";
+        let description = "Read a file, at most 2,000 lines or 48 KiB at once. Each line begins with its number and a tab, \
+             which are not part of the file. PDF, Office, EPUB and mail files become Markdown; pictures are shown. Paths \
+             are relative to the workspace; @out/3 is the whole of an earlier output.";
         Self {
             spec: spec("read_file", description, parameters),
             read: limits.read,
@@ -90,45 +101,59 @@ impl ReadFile {
             counted: limits.searched,
             // A document that takes too long gets a message of its own.
             time: documents.as_ref().map_or(limits.time, |reader| limits.time.max(reader.limits().time + MARGIN)),
+            outside: PathOutside::of(limits),
             documents,
         }
     }
 
-    async fn read(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
-        let (place, cancel) = (&cx.place, &cx.cancel);
-        let args: Args = parse(args)?;
-        let start = args.start();
-        let end = args.end_line.unwrap_or(u64::MAX);
-        if end < start {
-            return failed(format!("end_line {end} is before start_line {start}"));
+    /// What is kept of a text: for code as it is, for a model no more than it can use.
+    fn bounds(&self, args: &Args, cx: &CallContext) -> WindowBounds {
+        let (first, limit) = (args.first(), args.limit.map(|limit| limit.max(1)));
+        if cx.around.by_code {
+            let lines = limit.unwrap_or(u64::MAX);
+            return WindowBounds { first, lines, bytes: MAX_CODE_BYTES, line_characters: None };
         }
-        let path = place.workspace.locate(&args.path)?;
-        let most = args.max_bytes.map_or(self.read, |most| self.read.min(most as usize));
-        let window = || Window::new(start..=end, most);
-        let Some(seen) = self.look(&path, place, window(), cancel)? else {
+        let lines = limit.unwrap_or(MAX_LINES).min(MAX_LINES);
+        WindowBounds { first, lines, bytes: self.read, line_characters: Some(MAX_LINE_CHARACTERS) }
+    }
+
+    async fn read(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
+        let args: Args = parse(args)?;
+        let mut window = Window::new(self.bounds(&args, cx));
+        let numbers = if cx.around.by_code { LineNumbers::Left } else { LineNumbers::Added };
+        let path = match self.outside.target(&args.path, cx)? {
+            ReadTarget::Path(path) => path,
+            ReadTarget::Output { name, text } => {
+                args.wants_text(&name)?;
+                window.feed(text.replace('\0', "␀").as_bytes());
+                return shown::whole_text(&name, window, &args, numbers);
+            }
+        };
+        let Some(seen) = self.look(&path, window, &cx.cancel)? else {
+            let window = Window::new(self.bounds(&args, cx));
             return match picture(&path, cx)? {
                 Some(picture) => Ok(picture),
-                None => self.document(&path, &args, window(), cx).await,
+                None => self.document(&path, &args, window, cx).await,
             };
         };
-        args.wants_text(&path)?;
-        beyond_end(&path, start, &seen)?;
-        Ok(output(&path, start, seen))
+        let name = path.to_string();
+        args.wants_text(&name)?;
+        beyond_end(&name, &args, &seen)?;
+        Ok(output(&name, &args, &seen, numbers))
     }
 
     /// The lines of a file in UTF-8, or UTF-16 with a byte order mark; nothing if it is something else.
     fn look(
         &self,
-        path: &WorkspacePath,
-        place: &Place,
+        path: &ReadPath,
         mut window: Window,
         cancel: &CancellationToken,
     ) -> Result<Option<WindowText>, Failure> {
-        let (mut file, about) = place.workspace.open_file(path, LinkPolicy::Inside)?;
+        let (mut file, about) = path.open_file()?;
         let io = |error: std::io::Error| io_failure(path, &error);
         let mut chunk = vec![0; 64 << 10];
         let mut filled = fill(&mut file, &mut chunk).map_err(io)?;
-        if updraft_reader::is_packed(&chunk[..filled], path.as_str(), &ReadOptions::default()) {
+        if updraft_reader::is_packed(&chunk[..filled], path.name(), &ReadOptions::default()) {
             return Ok(None);
         }
         let encoding = Encoding::of(&chunk[..filled]);
@@ -174,7 +199,22 @@ impl Tool for ReadFile {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        write_plan::reading(args, place)
+        self.outside.prepare(args, place)
+    }
+
+    fn output_limit(&self) -> Option<usize> {
+        Some(self.read + MAX_ADDED_BYTES)
+    }
+
+    /// Other models were trained with other names.
+    fn otherwise(&self, args: &Value) -> Option<(String, Value)> {
+        let mut args = in_own_words(args, &[("file_path", "path"), ("start_line", "offset")]);
+        let last = args.as_object_mut()?.remove("end_line");
+        if let Some(last) = last.and_then(|last| last.as_u64()) {
+            let first = args["offset"].as_u64().unwrap_or(1).max(1);
+            args["limit"] = json!((last + 1).checked_sub(first)?);
+        }
+        Some((self.spec.name.clone(), args))
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
@@ -183,8 +223,8 @@ impl Tool for ReadFile {
 }
 
 /// The file as a picture, if it is one.
-fn picture(path: &WorkspacePath, cx: &CallContext) -> Result<Option<ToolOutput>, Failure> {
-    let (mut file, about) = cx.place.workspace.open_file(path, LinkPolicy::Inside)?;
+fn picture(path: &ReadPath, cx: &CallContext) -> Result<Option<ToolOutput>, Failure> {
+    let (mut file, about) = path.open_file()?;
     let io = |error: std::io::Error| io_failure(path, &error);
     let mut bytes = vec![0; 16];
     let filled = fill(&mut file, &mut bytes).map_err(io)?;
@@ -198,45 +238,11 @@ fn picture(path: &WorkspacePath, cx: &CallContext) -> Result<Option<ToolOutput>,
     }
     file.take(LARGEST_PICTURE).read_to_end(&mut bytes).map_err(io)?;
     let text = format!("[`{path}` is a picture ({mime}, {} bytes); it is shown next]\n", bytes.len());
-    let shown = PictureRef { name: path.as_str().to_owned(), mime: mime.to_owned(), blob: cx.keep(bytes) };
+    let shown = PictureRef { name: path.to_string(), mime: mime.to_owned(), blob: cx.keep(bytes) };
     Ok(Some(ToolOutput { text, pictures: vec![shown], ..ToolOutput::default() }))
 }
 
-fn output(path: &WorkspacePath, start: u64, seen: WindowText) -> ToolOutput {
-    let WindowText { text, end_line, lines_total, truncated } = seen;
-    let of = lines_total.map_or_else(String::new, |total| format!(" of {total}"));
-    let note = match (truncated, text.is_empty()) {
-        (true, _) if text.ends_with('\n') => {
-            format!("[lines {start} to {end_line}{of}; read on with start_line {}]\n", end_line + 1)
-        }
-        (true, _) => format!("\n[line {end_line}{of} is cut after {} bytes]\n", text.len()),
-        (false, true) => format!("[`{path}` is empty]\n"),
-        (false, false) => String::new(),
-    };
-    ToolOutput {
-        text: text + &note,
-        value: Some(json!({
-            "path": path.as_str(),
-            "start_line": start,
-            "end_line": end_line,
-            "lines_total": lines_total,
-            "truncated": truncated,
-        })),
-        ..ToolOutput::default()
-    }
-}
-
-/// Refuses a first line that the file does not have.
-fn beyond_end(path: &WorkspacePath, start: u64, seen: &WindowText) -> Result<(), Failure> {
-    match seen.lines_total {
-        Some(total) if total > 0 && start > total => {
-            failed(format!("`{path}` has {total} lines; start_line {start} is beyond its end"))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-fn io_failure(path: &WorkspacePath, error: &std::io::Error) -> Failure {
+fn io_failure(path: &ReadPath, error: &std::io::Error) -> Failure {
     Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"))
 }
 

@@ -11,28 +11,35 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{
-    HiddenFiles, LinkPolicy, Place, Walk, WalkEntry, WorkspacePath,
+    Place, Walk, WalkEntry, WorkspacePath,
     text::{self, Encoding},
 };
 
-use super::{parse, reply, spec, whole, write_plan};
+use super::path_filter::PathFilter;
+use super::read_target::{PathOutside, ReadPath, ReadTarget};
+use super::{in_own_words, parse, reply, spec, whole};
 use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 use crate::truncate;
 use crate::workspace_index::WorkspaceIndex;
-use hits::LineMatches;
+use hits::{MatchForm, SearchMatches, ShownMatches};
 
 /// Most bytes of a compiled expression. Search time grows with this size times the text, so it is well below the
 /// library's default.
 const PATTERN: usize = 2 << 20;
 /// Most bytes of a pattern as written.
 const WRITTEN: usize = 4 << 10;
-/// Bytes looked at to tell text from binary files.
+/// Bytes looked at before the rest of a file is read.
 const SNIFFED: usize = 8 << 10;
+/// Most lines shown around each match.
+const MAX_CONTEXT: u64 = 10;
+/// What documents begin with that look like text but hold it in an encoded form.
+const DOCUMENTS: [&[u8]; 2] = [b"%PDF-", b"%!PS"];
 
 pub(super) struct SearchFiles {
     spec: ToolSpec,
     limits: ToolLimits,
+    outside: PathOutside,
     /// Says which files come first if there are more matches than may be returned.
     index: Option<Arc<WorkspaceIndex>>,
 }
@@ -41,6 +48,9 @@ pub(super) struct SearchFiles {
 struct Args {
     pattern: String,
     path: Option<String>,
+    glob: Option<String>,
+    #[serde(default)]
+    show: Option<ShownMatches>,
     ignore_case: Option<bool>,
     #[serde(default, deserialize_with = "whole")]
     limit: Option<u64>,
@@ -48,49 +58,75 @@ struct Args {
     context: Option<u64>,
 }
 
+/// What is looked for, and where.
+struct Search<'a> {
+    start: &'a ReadPath,
+    filter: Option<PathFilter>,
+    regex: Regex,
+    cx: &'a CallContext,
+}
+
 impl SearchFiles {
     pub(super) fn new(limits: &ToolLimits, index: Option<Arc<WorkspaceIndex>>) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
-                "pattern": { "type": "string", "minLength": 1, "description": "A regular expression, matched line by line. No look-around, no back-references." },
-                "path": { "type": "string", "description": "A folder or file relative to the workspace; default: the whole workspace." },
+                "pattern": { "type": "string", "minLength": 1 },
+                "path": { "type": "string", "description": "A folder, file or @out/3; default: the workspace." },
+                "glob": { "type": "string", "description": "Only these files: *.rs, src/**/*.{ts,tsx}, !*.lock" },
+                "show": { "enum": ["lines", "files", "count"], "description": "Default: lines." },
+                "context": { "type": "integer", "description": "Lines around each match, up to 10." },
                 "ignore_case": { "type": "boolean" },
-                "limit": { "type": "integer", "minimum": 1, "description": "The most matching lines to return." },
-                "context": { "type": "integer", "minimum": 0, "maximum": 10, "description": "Lines shown before and after each match." }
+                "limit": { "type": "integer" }
             },
             "required": ["pattern"],
             "additionalProperties": false
         });
-        let description = "Search the files of the workspace for a regular expression. Returns `path:line: text` for each matching line. If there are more matches than the limit, the most relevant files come first. Hidden files, binary files and files that git ignores are left out; files that are too large are named.";
-        Self { spec: spec("search_files", description, parameters), limits: limits.clone(), index }
+        let description = "Search files for a regular expression, line by line, without look-around and back-references. \
+             Gives each path, and below it `12: text` for a match and `13- text` for context. Hidden and binary files \
+             and those that git ignores are left out, unless `path` names their folder.";
+        let (limits, outside) = (limits.clone(), PathOutside::of(limits));
+        Self { spec: spec("search_files", description, parameters), limits, outside, index }
     }
 
     fn search(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
-        let (place, cancel) = (&cx.place, &cx.cancel);
         let args: Args = parse(args)?;
         let regex = compile(&args.pattern, args.ignore_case.unwrap_or(false))?;
-        let start = args.path.map_or(Ok(WorkspacePath::root()), |path| place.workspace.locate(&path))?;
-        let limit = args.limit.map_or(self.limits.matches, |limit| self.limits.matches.min(limit as usize));
-        let hits = || LineMatches::new(limit, args.context.unwrap_or(0).min(10) as usize);
-
-        if !place.workspace.about(&start, LinkPolicy::Inside)?.is_folder() {
-            let bytes = self.read(&start, place).map_err(|unread| unread.failure(&start))?;
-            let mut hits = hits();
-            hits.search(&start, &bytes, &regex, cancel);
-            return Ok(hits.output());
+        let shown = args.show.unwrap_or_default();
+        let most = if shown == ShownMatches::Lines { self.limits.matches } else { self.limits.listed };
+        let form = MatchForm {
+            shown,
+            context: args.context.unwrap_or(0).min(MAX_CONTEXT) as usize,
+            most: args.limit.map_or(most, |limit| most.min(limit.max(1) as usize)),
+            bytes: self.limits.output,
+        };
+        let start = match self.outside.target(args.path.as_deref().unwrap_or("."), cx)? {
+            ReadTarget::Path(path) => path,
+            ReadTarget::Output { name, text } => {
+                let mut found = SearchMatches::new(form);
+                found.search(&name, text.as_bytes(), &regex, &cx.cancel);
+                return Ok(found.output());
+            }
+        };
+        if !start.about()?.is_folder() {
+            let bytes = self.read(&start).map_err(|unread| unread.failure(&start))?;
+            let mut found = SearchMatches::new(form);
+            found.search(&start.on_one_line(), &bytes, &regex, &cx.cancel);
+            return Ok(found.output());
         }
-        let walk = || Walk::new(&place.workspace, &start, true, HiddenFiles::LeftOut, self.limits.walked);
-        let found = self.search_all(&mut walk()?, &[], hits(), (&regex, cx));
-        if !found.is_full() {
+        let filter = PathFilter::parse(args.glob.as_deref())?;
+        let search = Search { start: &start, filter, regex, cx };
+        let walk = || start.walk(true, self.limits.walked);
+        let found = self.search_all(&mut walk()?, &[], SearchMatches::new(form), &search);
+        if !found.is_full() || start.is_outside() {
             return Ok(found.output());
         }
         let index = self.index.as_deref();
-        let best = index.map(|index| best_first::files(index, &args.pattern, &start, cx)).unwrap_or_default();
+        let best = index.map(|index| best_first::files(index, &args.pattern, &start.path, cx)).unwrap_or_default();
         if best.is_empty() {
             return Ok(found.output());
         }
-        Ok(self.search_all(&mut walk()?, &best, hits(), (&regex, cx)).output())
+        Ok(self.search_all(&mut walk()?, &best, SearchMatches::new(form), &search).output())
     }
 
     /// Searches some files first, and then the other files of a walk, until there are enough matches.
@@ -98,35 +134,41 @@ impl SearchFiles {
         &self,
         walk: &mut Walk<'_>,
         first: &[(WorkspacePath, u64)],
-        mut hits: LineMatches,
-        (regex, cx): (&Regex, &CallContext),
-    ) -> LineMatches {
+        mut found: SearchMatches,
+        wanted: &Search<'_>,
+    ) -> SearchMatches {
+        let Search { start, filter, regex, cx } = wanted;
         let mut left = self.limits.searched;
-        let mut search = |hits: &mut LineMatches, path: &WorkspacePath, bytes: u64| {
-            // Smaller files may still fit.
-            if bytes > left && bytes <= self.limits.file as u64 {
-                hits.cut_short();
+        let mut search = |found: &mut SearchMatches, path: &WorkspacePath, bytes: u64| {
+            if !filter.as_ref().is_none_or(|filter| filter.takes(path, &start.path)) {
                 return;
             }
-            match self.read(path, &cx.place) {
+            // Smaller files may still fit.
+            if bytes > left && bytes <= self.limits.file as u64 {
+                found.cut_short();
+                return;
+            }
+            let path = start.at(path.clone());
+            match self.read(&path) {
                 Ok(content) => {
                     left -= (content.len() as u64).min(left);
-                    hits.search(path, &content, regex, &cx.cancel);
+                    found.search(&path.on_one_line(), &content, regex, &cx.cancel);
                 }
-                Err(FileSkipReason::TooLarge { .. }) => hits.leave_out(path),
+                Err(FileSkipReason::TooLarge { .. }) => found.leave_out_large(path.on_one_line()),
+                Err(FileSkipReason::Document) => found.leave_out_document(path.on_one_line()),
                 // The file is unreadable, binary, or was removed meanwhile: there is nothing to find.
                 Err(FileSkipReason::Other(_)) => {}
             }
         };
         for (path, bytes) in first {
-            search(&mut hits, path, *bytes);
+            search(&mut found, path, *bytes);
         }
-        while !cx.cancel.is_cancelled() && !hits.is_full() {
+        while !cx.cancel.is_cancelled() && !found.is_full() {
             match walk.next() {
                 // A link's content is found under the path of its target.
                 Some(WalkEntry::File { path, bytes, is_link: false }) => {
                     if !first.iter().any(|(other, _)| *other == path) {
-                        search(&mut hits, &path, bytes);
+                        search(&mut found, &path, bytes);
                     }
                 }
                 Some(_) => {}
@@ -134,20 +176,23 @@ impl SearchFiles {
             }
         }
         if walk.is_cut() {
-            hits.cut_short();
+            found.cut_short();
         }
-        hits
+        found
     }
 
     /// Reads a file as UTF-8, or nearly so, unless it is too large or not text.
-    fn read(&self, path: &WorkspacePath, place: &Place) -> Result<Vec<u8>, FileSkipReason> {
+    fn read(&self, path: &ReadPath) -> Result<Vec<u8>, FileSkipReason> {
         let failed = |why: String| FileSkipReason::Other(Failure::new(FailureKind::Tool, format!("`{path}` {why}")));
-        let (mut file, about) = place.workspace.open_file(path, LinkPolicy::Inside).map_err(FileSkipReason::Other)?;
+        let (mut file, about) = path.open_file().map_err(FileSkipReason::Other)?;
         let most = self.limits.file as u64;
         let mut bytes = Vec::with_capacity(about.len.min(most) as usize + 1);
         let not_text = || failed("is not text: expected UTF-8, or UTF-16 with a byte order mark".into());
         let io = |error: std::io::Error| failed(format!("could not be read: {error}"));
         file.by_ref().take(SNIFFED as u64).read_to_end(&mut bytes).map_err(io)?;
+        if DOCUMENTS.iter().any(|beginning| bytes.starts_with(beginning)) {
+            return Err(FileSkipReason::Document);
+        }
         let encoding = Encoding::of(&bytes);
         let is_wide = matches!(encoding, Encoding::Utf16Little | Encoding::Utf16Big);
         if !is_wide && bytes.contains(&0) {
@@ -160,6 +205,9 @@ impl SearchFiles {
         if is_wide {
             return text::decode(&bytes).map(|(text, _)| text.into_bytes()).ok_or_else(not_text);
         }
+        if bytes.contains(&0) {
+            return Err(not_text());
+        }
         bytes.drain(..encoding.mark().len());
         Ok(bytes)
     }
@@ -169,19 +217,22 @@ impl SearchFiles {
 enum FileSkipReason {
     /// It seems to be text, but is larger than what is held in memory.
     TooLarge { most: u64 },
+    /// It is a document whose text is encoded.
+    Document,
     /// It is not text, or cannot be read.
     Other(Failure),
 }
 
 impl FileSkipReason {
-    fn failure(self, path: &WorkspacePath) -> Failure {
-        match self {
-            FileSkipReason::Other(failure) => failure,
+    fn failure(self, path: &ReadPath) -> Failure {
+        let why = match self {
+            FileSkipReason::Other(failure) => return failure,
+            FileSkipReason::Document => format!("`{path}` is a document and not text; read_file shows it as text"),
             FileSkipReason::TooLarge { most } => {
-                let why = format!("`{path}` is larger than {most} bytes, too large to be searched");
-                Failure::new(FailureKind::Tool, why)
+                format!("`{path}` is larger than {most} bytes, too large to be searched")
             }
-        }
+        };
+        Failure::new(FailureKind::Tool, why)
     }
 }
 
@@ -201,7 +252,19 @@ impl Tool for SearchFiles {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        write_plan::reading(args, place)
+        self.outside.prepare(args, place)
+    }
+
+    /// Other models were trained with other names.
+    fn otherwise(&self, args: &Value) -> Option<(String, Value)> {
+        let names = [("include", "glob"), ("file_path", "path"), ("output_mode", "show"), ("head_limit", "limit")];
+        let mut args = in_own_words(args, &names);
+        match args["show"].as_str() {
+            Some("content") => args["show"] = json!("lines"),
+            Some("files_with_matches") => args["show"] = json!("files"),
+            Some(_) | None => {}
+        }
+        Some((self.spec.name.clone(), args))
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {

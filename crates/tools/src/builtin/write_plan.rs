@@ -29,14 +29,6 @@ pub(crate) struct WritePlan {
     pub(crate) text: String,
 }
 
-/// Prepares a call that reads the file or folder `path`, or the whole workspace if there is no `path`.
-pub(super) fn reading(args: &Value, place: &Place) -> PreparedCall {
-    let path = args["path"].as_str().map_or(Ok(WorkspacePath::root()), |path| place.workspace.locate(path));
-    // A path that leads nowhere makes the call fail later, not here.
-    let reads = path.map(|path| place.workspace.with_its_target(&path)).unwrap_or_default();
-    PreparedCall { reads, ..PreparedCall::default() }
-}
-
 /// Prepares a call that writes the file `path`.
 pub(crate) fn prepare(args: &Value, class: EffectClass, place: &Place) -> PreparedCall {
     match locate(args, place) {

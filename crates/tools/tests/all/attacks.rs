@@ -61,7 +61,7 @@ fn readers(path: &str) -> [(&'static str, Value); 3] {
 fn writers(path: &str) -> [(&'static str, Value); 3] {
     [
         ("write_file", json!({ "path": path, "content": "taken over" })),
-        ("edit_file", json!({ "path": path, "old": "e", "new": "x", "all": true })),
+        ("edit_file", json!({ "path": path, "old": "e", "new": "x", "replace_all": true })),
         ("append_line", json!({ "path": path, "line": "taken over" })),
     ]
 }
@@ -145,7 +145,7 @@ async fn what_looks_like_a_way_out_elsewhere_is_a_name_here() {
         }
         // What is written stays inside, under just that name.
         world.output("write_file", json!({ "path": path, "content": "inside\n" })).await;
-        assert_eq!(world.text("read_file", json!({ "path": path })).await, "inside\n", "{tries}");
+        assert_eq!(world.text("read_file", json!({ "path": path })).await, "1\tinside\n", "{tries}");
     }
     assert_eq!(outside(&world), before);
 }
@@ -180,7 +180,7 @@ async fn a_workspace_whose_name_becomes_a_link_stays_what_it_was() {
     std::os::unix::fs::symlink(world.folder.path().join("outside"), root.to_str().unwrap().trim_end_matches('/'))
         .unwrap();
 
-    assert_eq!(world.text("read_file", json!({ "path": "real/a.txt" })).await, "inside\n");
+    assert_eq!(world.text("read_file", json!({ "path": "real/a.txt" })).await, "1\tinside\n");
     assert!(world.failure("read_file", json!({ "path": "file" })).await.message.contains("there is no `file`"));
     world.output("write_file", json!({ "path": "new.txt", "content": "x" })).await;
     assert!(moved.join("new.txt").exists() && !world.folder.path().join("outside/new.txt").exists());
@@ -205,12 +205,12 @@ async fn a_file_that_says_it_has_ten_gigabytes_holds_nobody_up() {
         assert!(failure.message.contains("has 10737418240 bytes"), "{tool}: {failure}");
     }
     let output = world.output("search_files", json!({ "pattern": "x" })).await;
-    assert_eq!(output.text, "z.txt:1: an x\n[too large, so not searched: `sparse.log`]\n");
+    assert_eq!(output.text, "z.txt\n1: an x\n[too large, so not searched: `sparse.log`]\n");
     assert_eq!(output.value.as_ref().unwrap()["too_large"], json!(["sparse.log"]));
     world.output("append_line", json!({ "path": "sparse.log", "line": "x" })).await;
     let failure = world.failure("append_line", json!({ "path": "sparse.img", "line": "x" })).await;
     assert!(failure.message.contains("is not text"), "{failure}");
-    assert!(world.text("list_files", json!({})).await.contains("sparse.log"));
+    assert!(world.text("list_files", json!({})).await.contains("sparse.log  10737.4 MB\n"));
 }
 
 #[tokio::test]
@@ -227,9 +227,10 @@ async fn no_name_in_a_listing_looks_like_another_line() {
         ["a\\nREADME.md: 1: all is well", "b\\u{1b}[2J", "c\\d", "e f", &"g".repeat(255), "~"].join("\n") + "\n";
     assert_eq!(world.text("list_files", json!({})).await, expected);
     let found = world.text("search_files", json!({ "pattern": "text" })).await;
-    assert_eq!(found.lines().count(), 6, "{found}");
+    assert_eq!(found.lines().filter(|line| *line == "1: text").count(), 6, "{found}");
+    assert!(found.split("\n\n").all(|group| group.lines().count() == 2), "{found}");
     // By their own names they are files like others.
-    assert_eq!(world.text("read_file", json!({ "path": names[0] })).await, "text\n");
+    assert_eq!(world.text("read_file", json!({ "path": names[0] })).await, "1\ttext\n");
     let long = world.failure("write_file", json!({ "path": "h".repeat(4000), "content": "" })).await;
     assert!(long.message.contains("too long for a file name"), "{long}");
 }
@@ -384,8 +385,8 @@ async fn links_swapped_in_by_another_process_lead_nowhere() {
             ("write_file", json!({ "path": "dir/new", "content": "inside\n" })),
             ("write_file", json!({ "path": "top/dir/made/new", "content": "inside\n" })),
             ("edit_file", json!({ "path": "file", "old": "inside", "new": "inside" })),
-            ("edit_file", json!({ "path": "dir/file", "old": "e", "new": "E", "all": true })),
-            ("edit_file", json!({ "path": "dir/file", "old": "E", "new": "e", "all": true })),
+            ("edit_file", json!({ "path": "dir/file", "old": "e", "new": "E", "replace_all": true })),
+            ("edit_file", json!({ "path": "dir/file", "old": "E", "new": "e", "replace_all": true })),
             ("append_line", json!({ "path": "top/dir/file", "line": "inside" })),
         ]
         .into_iter()

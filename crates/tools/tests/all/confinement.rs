@@ -55,8 +55,8 @@ async fn a_link_that_stays_inside_is_read_and_one_that_leaves_is_not() {
     world.link("/etc", "etc");
     world.link("../outside", "up");
     world.link(world.folder.path().join("secret"), "direct");
-    assert_eq!(world.text("read_file", json!({ "path": "alias/a.txt" })).await, "inside\n");
-    assert_eq!(world.text("read_file", json!({ "path": "short" })).await, "inside\n");
+    assert_eq!(world.text("read_file", json!({ "path": "alias/a.txt" })).await, "1\tinside\n");
+    assert_eq!(world.text("read_file", json!({ "path": "short" })).await, "1\tinside\n");
     for path in ["etc/passwd", "up/file", "direct"] {
         let failure = world.failure("read_file", json!({ "path": path })).await;
         assert_eq!(failure.kind, FailureKind::Security, "{path}: {failure}");
@@ -70,7 +70,7 @@ async fn a_link_that_stays_inside_is_read_and_one_that_leaves_is_not() {
     }
     assert_eq!(world.text("list_files", json!({})).await, "real/a.txt\nshort\n");
     let found = world.output("search_files", json!({ "pattern": "inside|secret|root" })).await;
-    assert_eq!(found.text, "real/a.txt:1: inside\n");
+    assert_eq!(found.text, "real/a.txt\n1: inside\n");
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn nothing_is_written_through_a_link() {
     for path in ["alias/a.txt", "alias/new.txt", "short", "up/file", "up/new", "dangling"] {
         for (tool, args) in [
             ("write_file", json!({ "path": path, "content": "x" })),
-            ("edit_file", json!({ "path": path, "old": "e", "new": "x", "all": true })),
+            ("edit_file", json!({ "path": path, "old": "e", "new": "x", "replace_all": true })),
             ("append_line", json!({ "path": path, "line": "x" })),
         ] {
             let failure = world.failure(tool, args).await;
@@ -150,7 +150,7 @@ async fn pipes_sockets_and_devices_are_refused_without_waiting() {
         }
     }
     assert_eq!(world.text("list_files", json!({})).await, "plain.txt\n");
-    assert_eq!(world.text("search_files", json!({ "pattern": "t" })).await, "plain.txt:1: text\n");
+    assert_eq!(world.text("search_files", json!({ "pattern": "t" })).await, "plain.txt\n1: text\n");
     assert!(begun.elapsed() < Duration::from_mins(1));
 }
 

@@ -89,7 +89,10 @@ async fn a_thread_that_waits_can_read_while_the_runtime_stands_still() {
 }
 
 async fn world() -> Option<World> {
-    let limits = ToolLimits::default();
+    world_with(ToolLimits::default()).await
+}
+
+async fn world_with(limits: ToolLimits) -> Option<World> {
     let reader = reader(DocumentLimits::default()).await?;
     let world = World::of(Registry::standard(&limits).with_documents(&limits, reader), limits);
     for name in ["paper.pdf", "report.docx", "sales.xlsx", "slides.pptx", "scan.pdf"] {
@@ -122,14 +125,16 @@ async fn a_long_document_is_cut_and_says_how_to_read_on() {
     let Some(world) = world().await else { return };
     let whole = world.output("read_file", json!({ "path": "paper.pdf" })).await;
     let total = whole.value.as_ref().unwrap()["lines_total"].as_u64().unwrap();
-    let cut = world.output("read_file", json!({ "path": "paper.pdf", "max_bytes": 200 })).await;
+    let small = ToolLimits { read: 200, ..ToolLimits::default() };
+    let Some(small) = world_with(small).await else { return };
+    let cut = small.output("read_file", json!({ "path": "paper.pdf" })).await;
     let value = cut.value.as_ref().unwrap();
     assert_eq!((value["truncated"].as_bool(), value["lines_total"].as_u64()), (Some(true), Some(total)));
     let next = value["end_line"].as_u64().unwrap() + 1;
-    assert!(cut.text.contains(&format!("of {total}; read on with start_line {next}]\n")), "{}", cut.text);
+    assert!(cut.text.contains(&format!("of {total}; go on with offset {next}]\n")), "{}", cut.text);
     assert!(cut.text.ends_with("[this ends on page 1; pages `1-` begins there]\n"), "{}", cut.text);
-    let rest = world.output("read_file", json!({ "path": "paper.pdf", "start_line": next })).await;
-    let lines = |text: &str| text.lines().filter(|line| !line.starts_with("[`") && !line.contains("read on")).count();
+    let rest = world.output("read_file", json!({ "path": "paper.pdf", "offset": next })).await;
+    let lines = |text: &str| text.lines().filter(|line| !line.starts_with("[`") && !line.contains("go on")).count();
     assert_eq!(lines(&whole.text), lines(&cut.text) - 1 + lines(&rest.text));
 }
 

@@ -16,6 +16,7 @@ mod python;
 mod reading;
 mod retrieving;
 mod schemas;
+mod searching;
 mod touching;
 mod web_hostile;
 mod web_manners;

@@ -19,16 +19,16 @@ async fn arguments_that_do_not_fit_are_explained_by_place_and_rule() {
     assert_eq!(fault("read_file", Value::Null), start("`path` is missing"));
     assert_eq!(fault("read_file", json!({ "path": 5 })), start("`/path`: expected a string, found 5"));
     assert_eq!(
-        fault("read_file", json!({ "path": "a", "start_line": "ten" })),
-        start("`/start_line`: expected an integer, found the string \"ten\"")
+        fault("read_file", json!({ "path": "a", "offset": "ten" })),
+        start("`/offset`: expected an integer, found the string \"ten\"")
     );
     assert_eq!(
-        fault("read_file", json!({ "path": "a", "start_line": 0 })),
-        start("`/start_line`: expected at least 1, found 0")
+        fault("search_files", json!({ "pattern": "" })),
+        "the arguments of `search_files` do not fit its schema: `/pattern`: expected at least 1 characters, found the string \"\""
     );
     assert_eq!(fault("read_file", json!({ "path": "a", "file": "b" })), start("`file` is not known here"));
     assert_eq!(fault("read_file", json!(["a"])), start("expected an object, found an array of 1"));
-    let long = fault("read_file", json!({ "path": "a", "start_line": "x".repeat(1_000_000) }));
+    let long = fault("read_file", json!({ "path": "a", "offset": "x".repeat(1_000_000) }));
     assert!(long.len() < 300, "{long}");
     let unreadable = ToolCall { fault: Some("the JSON ends too early".into()), ..call("read_file", json!({})) };
     assert_eq!(

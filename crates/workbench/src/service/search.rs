@@ -94,6 +94,8 @@ impl WorkspaceFiles {
     async fn perform(&self, call: &ToolCall, prepared: &PreparedCall) -> Result<FileToolOutput, Fault> {
         let mut context = CallContext::new(self.place.clone(), "mcp");
         context.around.reaches_outside = prepared.outside;
+        // A client gets a file as it is, without the numbers that a model names lines by.
+        context.around.by_code = true;
         context.around.read_rules = Arc::new(self.read_rules());
         let called = self.dispatcher.call(call, &context).await;
         match called.reply {

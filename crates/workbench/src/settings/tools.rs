@@ -47,7 +47,7 @@ pub struct ToolSettings {
     pub(crate) time: SettingValue<Millis>,
     /// The same for built-in tools that have no time limit of their own.
     built_in_time: SettingValue<Millis>,
-    /// Most bytes that `read_file` returns at once.
+    /// Most bytes of a file that `read_file` shows at once.
     read: SettingValue<u64>,
     /// Most bytes of any tool's output that a model is shown.
     output: SettingValue<u64>,
@@ -92,11 +92,9 @@ impl ToolSettings {
     /// The limits of calls.
     pub(crate) fn limits(&self) -> ToolLimits {
         let time = |millis: Millis| Duration::from_millis(millis.0);
-        let output = self.output.value as usize;
         ToolLimits {
-            // `read_file` cuts at a line, so its limit stays below the general one and a file is cut only once.
-            read: (self.read.value as usize).min(output - output / 8),
-            output,
+            read: self.read.value as usize,
+            output: self.output.value as usize,
             time: time(self.built_in_time.value),
             retries: self.retries.value,
             backoff: time(self.backoff.value),
@@ -157,14 +155,13 @@ mod tests {
         let sessions = meant.serving.sessions();
         assert_eq!((sessions.age, sessions.sweep), (Duration::from_hours(1), Duration::from_secs(10)));
         assert_eq!((sessions.most, sessions.turns, meant.serving.bridge_read.value), (3, 4, 1_000_000));
-        assert_eq!(taken(SettingOrigin::User, "[tools]\noutput = 8000\n").unwrap().tools.limits().read, 7_000);
     }
 
     #[test]
     fn what_is_no_limit_is_named_and_a_stranger_can_only_lower() {
         let stranger = taken(SettingOrigin::Stranger, LIMITS).unwrap();
         let tools = stranger.tools.limits();
-        assert_eq!((tools.read, tools.retries, stranger.serving.bridge_read.value), (100_000, 0, 100_000));
+        assert_eq!((tools.read, tools.retries, stranger.serving.bridge_read.value), (48 << 10, 0, 100_000));
         let wrong = |text: &str| taken(SettingOrigin::User, text).unwrap_err();
         assert!(wrong("[sessions]\nsweep = \"0 s\"\n").contains("`sessions.sweep` is 0.0 s; expected from"));
         assert!(wrong("[tools]\nread = 5\n").contains("`tools.read` is 5; expected a number from 1000"));

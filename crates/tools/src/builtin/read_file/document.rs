@@ -6,11 +6,12 @@ use std::io::Read;
 use serde_json::json;
 use updraft_reader::{Document, DocumentKind, PageSelection, ReadOptions, decode_text, is_packed};
 use updraft_run::{Failure, FailureKind, ToolOutput};
-use updraft_workspace::{LinkPolicy, WorkspacePath};
 
 use super::super::failed;
+use super::super::read_target::ReadPath;
+use super::shown::{LineNumbers, whole_text};
 use super::window::Window;
-use super::{Args, ReadFile, beyond_end, io_failure, output};
+use super::{Args, ReadFile, io_failure};
 use crate::tool::CallContext;
 
 /// Most bytes of a file that is read as a whole.
@@ -22,12 +23,12 @@ impl ReadFile {
     /// Reads a file that is not UTF-8, and not a picture that models are shown.
     pub(super) async fn document(
         &self,
-        path: &WorkspacePath,
+        path: &ReadPath,
         args: &Args,
         window: Window,
         cx: &CallContext,
     ) -> Result<ToolOutput, Failure> {
-        let (file, about) = cx.place.workspace.open_file(path, LinkPolicy::Inside)?;
+        let (file, about) = path.open_file()?;
         if about.len > LARGEST {
             return failed(format!(
                 "`{path}` was not read: it has {} bytes, and files other than UTF-8 text are read up to {LARGEST}",
@@ -37,21 +38,22 @@ impl ReadFile {
         let mut bytes = Vec::new();
         file.take(LARGEST).read_to_end(&mut bytes).map_err(|error| io_failure(path, &error))?;
         let options = options(args)?;
-        let is_packed = is_packed(&bytes, path.as_str(), &options);
-        if !is_packed && let Some(decoded) = decode_text(&bytes, path.as_str()) {
-            args.wants_text(path)?;
+        let is_packed = is_packed(&bytes, path.name(), &options);
+        if !is_packed && let Some(decoded) = decode_text(&bytes, path.name()) {
+            args.wants_text(&path.to_string())?;
             let note = format!("[`{path}` is {}; shown as UTF-8]\n", decoded.encoding);
-            return within(path, &decoded.text, window, args, &note);
+            let numbers = if cx.around.by_code { LineNumbers::Left } else { LineNumbers::Added };
+            return within(path, &decoded.text, window, args, (&note, numbers));
         }
         let was_not_read = |why: &dyn std::fmt::Display| format!("`{path}` was not read: {why}");
         let read = match &self.documents {
             Some(reader) => tokio::select! {
                 biased;
                 () = cx.cancel.cancelled() => return failed(was_not_read(&"the call was stopped")),
-                read = reader.read(bytes, path.as_str(), &options) => read,
+                read = reader.read(bytes, path.name(), &options) => read,
             },
             None if is_packed => return failed(was_not_read(&"files that have to be unpacked are not read here")),
-            None => updraft_reader::read(&bytes, path.as_str(), &options),
+            None => updraft_reader::read(&bytes, path.name(), &options),
         };
         let mut document = read.or_else(|error| failed(was_not_read(&error)))?;
         choose(&mut document, &options).or_else(|why| failed(was_not_read(&why)))?;
@@ -84,11 +86,11 @@ fn choose(document: &mut Document, options: &ReadOptions) -> Result<(), String> 
 }
 
 /// A document as Markdown, cut like any other long file.
-fn shown(path: &WorkspacePath, document: &Document, window: Window, args: &Args) -> Result<ToolOutput, Failure> {
+fn shown(path: &ReadPath, document: &Document, window: Window, args: &Args) -> Result<ToolOutput, Failure> {
     let markdown = document.to_placed_markdown();
     let title = document.title.as_ref().map_or_else(String::new, |title| format!(" “{title}”"));
     let head = format!("[`{path}`: {} file{title}, as Markdown]\n", document.kind);
-    let mut seen = within(path, &markdown, window, args, &head)?;
+    let mut seen = within(path, &markdown, window, args, (&head, LineNumbers::Left))?;
     let truncated = seen.value.as_ref().is_some_and(|value| value["truncated"] == true);
     if truncated && let Some(page) = last_page(&seen.text) {
         let _ = writeln!(seen.text, "[this ends on page {page}; pages `{page}-` begins there]");
@@ -106,17 +108,15 @@ fn shown(path: &WorkspacePath, document: &Document, window: Window, args: &Args)
 
 /// The wanted lines of a text that is whole, below a line about it.
 fn within(
-    path: &WorkspacePath,
+    path: &ReadPath,
     text: &str,
     mut window: Window,
     args: &Args,
-    head: &str,
+    (head, numbers): (&str, LineNumbers),
 ) -> Result<ToolOutput, Failure> {
     window.feed(text.as_bytes());
     // What was cut within a character is trimmed, so this is text.
-    let Some(seen) = window.finish(true) else { return failed(format!("`{path}` contains NUL characters")) };
-    beyond_end(path, args.start(), &seen)?;
-    let mut output = output(path, args.start(), seen);
+    let mut output = whole_text(&path.to_string(), window, args, numbers)?;
     output.text.insert_str(0, head);
     Ok(output)
 }
