@@ -58,7 +58,10 @@ class Script:
             return f"Turn {turn}.", [(f"c{turn}", "run_command", {"command": self.output(turn)})]
         if turn == TURNS + 1:
             self.look(text)
+            self.turn += 1
             return "", [("look", "search_files", {"path": f"@out/{FIGURE_AT}", "pattern": "pressure"})]
+        if FIGURE not in text[-6000:]:
+            self.faults.append("the figure of turn 3 was not found again")
         return "done", []
 
     def look(self, text):
@@ -96,15 +99,17 @@ def serve(script, port=0):
                 if not text.startswith(script.last[: len(script.last) // 2]):
                     script.rewrites += 1
                 said = script.next(body, text)
-                if said is not None and script.turn == TURNS + 2 and FIGURE not in text[-6000:]:
-                    script.faults.append("the figure of turn 3 was not found again")
                 script.last = text[: len(text) - 200]
             if said is None:
                 return self.send(400, "application/json", refusal(dialect, len(body) // 4, script.window).encode())
             answer = ANSWERS[dialect](*said, len(body) // 4)
             self.send(200, "text/event-stream", answer.encode())
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_):
+            """A program that is killed closes its connections."""
+
+    server = Server(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

@@ -33,7 +33,7 @@ class Trial:
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "TMPDIR")}
         return kept | {"HOME": str(self.home), "UPDRAFT_HOME": str(self.home / "state"), "NO_PROXY": "*",
                        "OPENAI_BASE_URL": f"{base}/v1", "OPENAI_API_KEY": "k", "ANTHROPIC_BASE_URL": base, "ANTHROPIC_API_KEY": "k",
-                       "GEMINI_BASE_URL": base, "GEMINI_API_KEY": "k", "UPDRAFT_OFFLINE_PRICES": "1"}
+                       "GEMINI_BASE_URL": base, "GEMINI_API_KEY": "k"}
 
     def call(self, *arguments, check=True):
         done = subprocess.run([self.updraft, *arguments], cwd=self.home / "work", env=self.environment(), text=True,

@@ -1,6 +1,7 @@
 //! The order of the calls of one turn. They take effect as if they had been made one after the other; those whose order
 //! cannot be noticed are made at once.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,19 @@ impl Step {
         let ended = |(at, slot): (usize, &CallSlot)| at == n as usize || matches!(slot, CallSlot::Closed(_));
         let due = due_calls(slots, &self.prepared);
         due.contains(&(n as usize)) && due.end < slots.len() && slots[..due.end].iter().enumerate().all(ended)
+    }
+
+    /// The files that are edited by this call and the edits right before it in its turn. None if another edit follows: who
+    /// looks at what was edited waits for that.
+    pub fn edited_in_a_row(&self, n: u32) -> Vec<String> {
+        let edits = |n: usize| self.prepared.get(n).map_or(&[][..], |call| &call.writes);
+        let n = n as usize;
+        if !edits(n + 1).is_empty() {
+            return Vec::new();
+        }
+        let row = (0..=n).rev().take_while(|n| !edits(*n).is_empty());
+        let files: BTreeSet<&String> = row.flat_map(edits).collect();
+        files.into_iter().cloned().collect()
     }
 }
 

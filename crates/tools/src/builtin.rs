@@ -52,6 +52,7 @@ pub(crate) use apply_patch::APPLY_PATCH;
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
 pub use bench::NapMode;
+pub(crate) use path_filter::PathFilter;
 pub use run_command::USUAL_TIME;
 pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
 pub use write_plan::changed_lines;

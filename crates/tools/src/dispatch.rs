@@ -23,7 +23,7 @@ use crate::registry::{Registry, RegistryEntry};
 use crate::shell;
 use crate::tool::{CallContext, Tool, ToolSource};
 use crate::truncate;
-use edit_checks::EditsUnderWay;
+pub(crate) use edit_checks::EditCheck;
 
 /// Most bytes of a failure's message, which a model reads.
 const MESSAGE: usize = 8 << 10;
@@ -37,7 +37,6 @@ pub struct Dispatcher {
     snapshot: Arc<RwLock<RegistrySnapshot>>,
     limits: ToolLimits,
     witness: ChangeWitness,
-    edits: EditsUnderWay,
 }
 
 /// The set of tools at one moment.
@@ -72,12 +71,7 @@ impl Dispatcher {
     /// Creates a dispatcher for these tools.
     pub fn new(registry: Registry, limits: ToolLimits) -> Self {
         let snapshot = RegistrySnapshot { registry: Arc::new(registry), version: 0 };
-        Self {
-            snapshot: Arc::new(RwLock::new(snapshot)),
-            limits,
-            witness: ChangeWitness::default(),
-            edits: EditsUnderWay::default(),
-        }
+        Self { snapshot: Arc::new(RwLock::new(snapshot)), limits, witness: ChangeWitness::default() }
     }
 
     /// Sets the witness that records what tools change by themselves. Share one among all dispatchers of a process:
@@ -163,7 +157,6 @@ impl Dispatcher {
                 return self.truncate_reply(Reply::Failed(why));
             }
         }
-        let edit = self.edits.begin(&entry.tool.spec().name, registry.checks());
         let watch = match may_change_workspace(&entry) {
             Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
             None => None,
@@ -180,10 +173,7 @@ impl Dispatcher {
         let fitted = fitted(from_outside(&entry, reply), most, cut, self.limits.value);
         let called = CallResult { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
-        let called = match edit {
-            Some(edit) => self.with_checks(edit, called, registry.checks(), cx).await,
-            None => called,
-        };
+        let called = self.with_checks(called, registry.checks(), cx).await;
         if let Some(meant) = &meant {
             let told = Box::pin(hooks::after_call(registry.hooks(), meant, &call.name, &called.reply, cx));
             tokio::select! {

@@ -10,6 +10,7 @@ use updraft_run::{EffectClass, ToolSpec};
 use crate::browser::{self, BrowserOptions};
 use crate::builtin::{self, NapMode};
 use crate::confinement::Confinement;
+use crate::dispatch::EditCheck;
 use crate::document_reader::DocumentReader;
 use crate::error::Error;
 use crate::guardrails::Guardrails;
@@ -37,7 +38,7 @@ pub struct Registry {
     /// What every call, goal and answer is checked by.
     guardrails: Guardrails,
     /// Commands that are run after an agent has edited files.
-    checks: Vec<String>,
+    checks: Arc<[EditCheck]>,
     /// Programs that are told about calls that have ended.
     hooks: Arc<Vec<Hook>>,
 }
@@ -172,10 +173,11 @@ impl Registry {
         self
     }
 
-    /// Sets the commands that are run after an agent has edited files.
-    #[must_use]
-    pub fn with_checks(self, checks: Vec<String>) -> Self {
-        Self { checks, ..self }
+    /// Sets the commands that are run after an agent has edited files, each for all files or for some: `*.py: ruff check {files}`.
+    /// Fails if a pattern cannot be read.
+    pub fn with_checks(self, checks: &[String]) -> Result<Self, String> {
+        let checks = checks.iter().map(|check| EditCheck::parse(check)).collect::<Result<_, _>>()?;
+        Ok(Self { checks, ..self })
     }
 
     /// Sets the programs that are told about calls that have ended.
@@ -188,7 +190,7 @@ impl Registry {
         &self.hooks
     }
 
-    pub(crate) fn checks(&self) -> &[String] {
+    pub(crate) fn checks(&self) -> &[EditCheck] {
         &self.checks
     }
 

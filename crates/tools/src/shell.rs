@@ -36,6 +36,15 @@ pub(crate) fn parts(text: &str) -> Vec<SimpleCommand> {
     parts
 }
 
+/// A word as a shell takes it, whatever is in it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%".contains(c);
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 fn add_parts(text: &str, depth: usize, parts: &mut Vec<SimpleCommand>) {
     if text.len() > LONGEST || depth > DEEPEST {
         parts.push(unknown());

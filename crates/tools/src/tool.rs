@@ -255,6 +255,8 @@ pub struct RunContext {
     pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and recorded like a call of the agent.
     pub caller: Option<Arc<dyn Caller>>,
+    /// The files that this edit and those right before it in its turn have edited; empty if another edit follows.
+    pub edited: Vec<String>,
     /// Code made the call: its results are not shown to a model.
     pub by_code: bool,
     /// Whether the call was judged as reaching outside ([`PreparedCall::outside`]) and was allowed. If it was not

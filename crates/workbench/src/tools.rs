@@ -65,7 +65,8 @@ pub(crate) async fn registry(
         .with_index(&index, &limits)
         .with_skills(skills::by_name(&skills::of(folders, workspace, settings)))
         .with_memory(&Arc::new(memory::access(folders, workspace, settings)))
-        .with_checks(settings.effective.working.checks.value.clone())
+        .with_checks(&settings.effective.working.checks.value)
+        .map_err(|why| Fault::config(format!("the setting `checks`: {why}")))?
         .with_candidates(copies(folders), confinement.clone(), &limits)
         .with_remote_agents(remote)
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);

@@ -157,6 +157,7 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCallArg
     context.log = CallLog::to(|line| out::note(&out::harmless(line)));
     // By typing the call, the user has allowed it.
     context.around.reaches_outside = true;
+    context.around.by_code = true;
     let called = dispatcher.call(&call, &context).await;
     let is_good = matches!(&called.reply, Reply::Output(output) if !output.is_error);
     if args.json {

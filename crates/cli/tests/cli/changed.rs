@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::undo::{can_stage, content, run};
 use crate::world::World;
@@ -210,15 +210,18 @@ fn two_pieces_of_code_at_once_are_not_sure_which_of_them_it_was() {
         return;
     }
     // Each waits for the other's file, so both are under way when both write.
-    let code = |own: &str, other: &str| {
+    let rule = |own: &str, other: &str| {
         let wait = format!(
             "import os, time\nopen('{own}', 'w').write('x')\nwhile not os.path.exists('{other}'): time.sleep(0.01)"
         );
-        json!({"name": "run_python", "args": {"code": wait}})
+        let calls = json!([{"name": "run_python", "args": {"code": wait}}]);
+        json!({"when": {"step": own, "turn": 0}, "answer": {"calls": calls}})
     };
-    let script: Value = json!([{"calls": [code("one", "two"), code("two", "one")]}, {"text": "done"}]);
-    let model = world.script("s.json", &script);
-    world.updraft(&["run", "--model", &model, "--agent", "coder", "work"]).code(0);
+    let rules = json!({"rules": [rule("one", "two"), rule("two", "one")], "default": {"text": "done"}});
+    let model = world.script("s.json", &rules);
+    let step = |id: &str| json!({"id": id, "agent": "coder", "prompt": "work"});
+    world.file("plan.json", &json!({"steps": [step("one"), step("two")]}).to_string());
+    world.updraft(&["run", "--model", &model, "--plan", "plan.json", "work"]).code(0);
     let listed = world.updraft(&["undo", "--list"]).code(0).out;
     assert!(listed.lines().all(|line| line.contains("another call at the same time")), "{listed}");
     world.updraft(&["undo", "--yes"]).code(1).says("--force");

@@ -34,7 +34,10 @@ fn instructions_of_a_folder_come_with_the_first_result_that_touches_it_and_only_
     let last = prompts.rsplit("===== 3.").next().unwrap();
     assert_eq!((last.matches("Rules of src.").count(), last.matches("Rules of deep.").count()), (1, 1), "{last}");
     let (before, after) = last.split_once("Rules of src.").unwrap();
-    assert!(before.contains("[result of read_file]\none") && after.contains("[result of read_file]\ntwo"), "{last}");
+    assert!(
+        before.contains("[result of read_file]\n1\tone") && after.contains("[result of read_file]\n1\ttwo"),
+        "{last}"
+    );
     assert!(after.contains("--- src/deep/AGENTS.md ---\n\nRules of deep."), "{last}");
     world.updraft(&["replay", "--strict"]).code(0);
 

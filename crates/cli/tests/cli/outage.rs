@@ -226,7 +226,7 @@ fn an_overload_is_waited_for_and_a_bad_request_is_not() {
     server.set(|state| state.refuses = None);
     Ran::of(child.wait_with_output().unwrap()).code(0).says("waiting for openai/m").says("status 503: overloaded");
 
-    server.set(|state| state.refuses = Some((0, "400 Bad Request", "context_length_exceeded")));
+    server.set(|state| state.refuses = Some((0, "400 Bad Request", "no such parameter")));
     let ran = ended(run(&world, &server));
     assert!(matches!(ran.code, 1 | 5), "{} {}", ran.code, ran.err);
 }

@@ -192,6 +192,7 @@ impl RunDriver {
             read_rules: Arc::new(self.run.read_rules(&id.step)),
             tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
+            edited: if id.inner.is_none() { step.edited_in_a_row(id.n) } else { Vec::new() },
             by_code: id.inner.is_some(),
             reaches_outside: self.run.prepared(id).is_some_and(|prepared| prepared.outside),
             origins: self.run.origins_kept_by(id).names().to_vec(),

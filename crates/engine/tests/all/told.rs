@@ -92,7 +92,7 @@ async fn a_later_step_hears_what_the_earlier_one_did_and_gave() {
     let (history, _) = history.split_once("\n\n## Memory").unwrap();
     let lines: Vec<&str> = history.lines().collect();
     assert_eq!(lines[0], "- `look` (retriever, completed): ");
-    assert_eq!(lines[1], r#"  - read_file {"path":"a.txt"} → hello"#);
+    assert_eq!(lines[1], r#"  - read_file {"path":"a.txt"} → 1	hello"#);
     assert!(lines[2].starts_with(r#"  - read_file {"path":"b.txt"} → did not work: "#), "{history}");
     assert_eq!(lines[3], "  - gave: it says hello");
     assert!(engine.journal().head(&RunId::parse("run").unwrap()).is_ok());

@@ -126,8 +126,7 @@ impl Run {
     }
 
     /// What is known about each call of an answer, exactly one entry per call; about those of a turn, if a call of it has
-    /// ended. A call that was not prepared counts as
-    /// the worst case.
+    /// ended and something is different for those behind it. A call that was not prepared counts as the worst case.
     pub(super) fn prepared_per_call(
         &self,
         id: &EffectAddress,
@@ -136,7 +135,9 @@ impl Run {
     ) -> Vec<PreparedCall> {
         let Some(step) = self.step(&id.step) else { return Vec::new() };
         if id.kind == EffectKind::Call && id.inner.is_none() && prepared.len() == step.prepared.len() {
-            return prepared.to_vec();
+            let behind = id.n as usize + 1;
+            let is_news = prepared.get(behind..) != step.prepared.get(behind..);
+            return if is_news { prepared.to_vec() } else { Vec::new() };
         }
         let (EffectKind::Ask, Reply::Answer(answer)) = (id.kind, reply) else { return Vec::new() };
         let calls = self.calls_in(step, answer);

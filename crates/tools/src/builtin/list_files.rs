@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use updraft_run::{EffectClass, Failure, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{Place, WalkEntry};
 
-use super::path_filter::PathFilter;
+use super::PathFilter;
 use super::read_target::{PathOutside, ReadTarget};
 use super::{failed, in_own_words, parse, reply, spec};
 use crate::limits::ToolLimits;

@@ -6,14 +6,14 @@ use updraft_workspace::WorkspacePath;
 
 /// A pattern as in `.gitignore`: `*.rs` in every folder, `src/**/*.{ts,tsx}`, `!*.test.ts` for all others.
 #[derive(Debug)]
-pub(super) struct PathFilter {
+pub(crate) struct PathFilter {
     pattern: Gitignore,
     is_inverted: bool,
 }
 
 impl PathFilter {
     /// Reads a pattern; without one every file is taken.
-    pub(super) fn parse(glob: Option<&str>) -> Result<Option<Self>, Failure> {
+    pub(crate) fn parse(glob: Option<&str>) -> Result<Option<Self>, Failure> {
         let Some(glob) = glob.map(str::trim).filter(|glob| !glob.is_empty()) else { return Ok(None) };
         let (plain, is_inverted) = glob.strip_prefix('!').map_or((glob, false), |rest| (rest, true));
         let plain = plain.strip_prefix("./").unwrap_or(plain);
@@ -27,7 +27,7 @@ impl PathFilter {
     }
 
     /// Whether it takes a file. The pattern may be relative to the workspace, or to the folder where the call starts.
-    pub(super) fn takes(&self, path: &WorkspacePath, start: &WorkspacePath) -> bool {
+    pub(crate) fn takes(&self, path: &WorkspacePath, start: &WorkspacePath) -> bool {
         let fits = |path: &str| self.pattern.matched_path_or_any_parents(path, false).is_ignore();
         let below = path.as_str().strip_prefix(start.as_str()).and_then(|rest| rest.strip_prefix('/'));
         (fits(path.as_str()) || below.is_some_and(fits)) != self.is_inverted

@@ -15,7 +15,7 @@ use updraft_workspace::{
     text::{self, Encoding},
 };
 
-use super::path_filter::PathFilter;
+use super::PathFilter;
 use super::read_target::{PathOutside, ReadPath, ReadTarget};
 use super::{in_own_words, parse, reply, spec, whole};
 use crate::limits::ToolLimits;

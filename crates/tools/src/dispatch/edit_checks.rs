@@ -1,77 +1,72 @@
-//! Runs the user's checkers after an agent has edited files, and appends what they say to the result: once for all edits of a
-//! turn.
+//! Runs the user's checkers after an agent has edited files, and appends what they say to the result: once for edits that follow
+//! each other in a turn.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::json;
 use updraft_run::{Reply, ToolCall};
+use updraft_workspace::Workspace;
 
 use super::{CallResult, Dispatcher};
+use crate::builtin::PathFilter;
+use crate::shell;
 use crate::tool::CallContext;
-use crate::truncate;
 
-/// The tools whose calls are edits.
-const EDITS: [&str; 3] = ["append_line", "edit_file", "write_file"];
 /// How long one checker may take, in seconds.
 const TIME: u64 = 120;
-/// How much of a checker's output the agent is shown, in bytes.
-const SHOWN: usize = 4_000;
+/// How many lines of a checker's output the agent is shown.
+const SHOWN_LINES: usize = 10;
+/// And how many bytes of them.
+const SHOWN_BYTES: usize = 2_000;
 
-/// The edits that are being made.
-#[derive(Clone, Default)]
-pub(super) struct EditsUnderWay {
-    count: Arc<AtomicUsize>,
-    /// Whether something was edited since the last check.
-    is_due: Arc<AtomicBool>,
+/// A command that checks edited files: `cargo check`, or only for some files `*.py: ruff check {files}`.
+#[derive(Debug)]
+pub(crate) struct EditCheck {
+    filter: Option<PathFilter>,
+    command: String,
 }
 
-/// One edit, until it has ended.
-pub(super) struct EditInProgress(EditsUnderWay);
+impl EditCheck {
+    /// Reads it as it stands in the settings.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let pattern = text.split_once(": ").filter(|(pattern, _)| is_pattern(pattern));
+        let (pattern, command) = pattern.map_or((None, text), |(pattern, command)| (Some(pattern), command));
+        let filter = PathFilter::parse(pattern).map_err(|why| format!("`{text}`: {why}"))?;
+        Ok(Self { filter, command: command.trim().to_owned() })
+    }
 
-impl EditsUnderWay {
-    /// Begins an edit, if a call is one and there are checkers.
-    pub(super) fn begin(&self, tool: &str, checks: &[String]) -> Option<EditInProgress> {
-        if checks.is_empty() || !EDITS.contains(&tool) {
-            return None;
-        }
-        self.count.fetch_add(1, Ordering::AcqRel);
-        Some(EditInProgress(self.clone()))
+    /// The command for these files of a workspace; `None` if none of them is to be checked.
+    fn command_for(&self, files: &[String], workspace: &Workspace) -> Option<String> {
+        let root = workspace.locate(".").ok()?;
+        let takes = |path: &&String| {
+            let filter = self.filter.as_ref();
+            filter.is_none_or(|filter| workspace.locate(path).is_ok_and(|path| filter.takes(&path, &root)))
+        };
+        let files: Vec<String> = files.iter().filter(takes).map(|path| shell::quoted(path)).collect();
+        (!files.is_empty()).then(|| self.command.replace("{files}", &files.join(" ")))
     }
 }
 
-impl EditInProgress {
-    /// Ends it. Whether checks are due now: something was edited, and no other edit is under way.
-    fn end(self, result: &CallResult) -> bool {
-        let has_edited = matches!(&result.reply, Reply::Output(output) if !output.is_error);
-        if has_edited {
-            self.0.is_due.store(true, Ordering::Release);
-        }
-        let is_last = self.0.count.load(Ordering::Acquire) == 1;
-        has_edited && is_last && self.0.is_due.swap(false, Ordering::AcqRel)
-    }
-}
-
-impl Drop for EditInProgress {
-    fn drop(&mut self) {
-        self.0.count.fetch_sub(1, Ordering::AcqRel);
-    }
+/// Whether the beginning of a check names files: one word with a `*`.
+fn is_pattern(text: &str) -> bool {
+    text.contains('*') && !text.contains(char::is_whitespace)
 }
 
 impl Dispatcher {
     /// The result of an edit, with what the checkers say about the files now.
     pub(super) async fn with_checks(
         &self,
-        edit: EditInProgress,
         mut result: CallResult,
-        checks: &[String],
+        checks: &[EditCheck],
         cx: &CallContext,
     ) -> CallResult {
-        if !edit.end(&result) {
+        let has_edited = matches!(&result.reply, Reply::Output(output) if !output.is_error);
+        if !has_edited || cx.around.edited.is_empty() {
             return result;
         }
-        for command in checks {
+        let commands = checks.iter().filter_map(|check| check.command_for(&cx.around.edited, &cx.place.workspace));
+        for command in commands {
             let args = json!({ "command": command, "seconds": TIME });
             let call = ToolCall { id: "check".into(), name: "run_command".into(), args, fault: None };
             let checked = Box::pin(self.call(&call, cx)).await;
@@ -83,8 +78,7 @@ impl Dispatcher {
                     let how = if said.is_error { "found problems" } else { "found nothing" };
                     let _ = writeln!(output.text, "\n[after the edit, `{command}` {how}]");
                     if said.is_error {
-                        let shown = truncate::head_and_tail(&said.text, SHOWN);
-                        output.text.push_str(shown.as_deref().unwrap_or(&said.text));
+                        output.text.push_str(&first_lines(&said.text));
                     }
                     output.changes.extend(said.changes.iter().cloned());
                     let is_partial = said.all_changes.is_some() || said.unlisted.is_some();
@@ -102,5 +96,43 @@ impl Dispatcher {
             }
         }
         result
+    }
+}
+
+/// The beginning of what a checker says; how it ended stands in the first line.
+fn first_lines(text: &str) -> String {
+    let end = text.match_indices('\n').nth(SHOWN_LINES + 1).map_or(text.len(), |(at, _)| at + 1);
+    let end = text.floor_char_boundary(end.min(SHOWN_BYTES));
+    let left = text[end..].lines().count();
+    let more = if left == 0 { String::new() } else { format!("[{left} more lines: run the command to see them]\n") };
+    let between = if text[..end].ends_with('\n') || more.is_empty() { "" } else { "\n" };
+    format!("{}{between}{more}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_for_the_files_that_its_pattern_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let files = ["a.py".to_owned(), "web/it's.ts".to_owned()];
+        let command = |text: &str| EditCheck::parse(text).unwrap().command_for(&files, &workspace);
+        assert_eq!(command("*.py: ruff check {files}").unwrap(), "ruff check a.py");
+        assert_eq!(command("web/*.ts: tsc --noEmit").unwrap(), "tsc --noEmit");
+        assert_eq!(command("*.rs: cargo check"), None);
+        assert_eq!(command("echo a: b").unwrap(), "echo a: b");
+        assert_eq!(command("lint {files}").unwrap(), r"lint a.py 'web/it'\''s.ts'");
+        assert!(EditCheck::parse("[*: lint").is_err());
+    }
+
+    #[test]
+    fn ten_lines_of_what_a_checker_says_are_shown() {
+        let long: String = (0..20).map(|n| format!("line {n}\n")).collect();
+        let shown = first_lines(&format!("[exit code 1]\n{long}"));
+        assert!(shown.contains("line 9\n") && !shown.contains("line 10\n"), "{shown}");
+        assert!(shown.ends_with("[10 more lines: run the command to see them]\n"), "{shown}");
+        assert_eq!(first_lines("short"), "short");
     }
 }
