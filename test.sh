@@ -383,6 +383,9 @@ run_tests() {
     fi
 }
 
+# Forty turns of long outputs in small context windows, killed in the middle.
+check_context() { python3 tests/context/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft"; }
+
 check_examples() { cargo test --workspace --doc; }
 
 # part NAME FUNCTION: runs after the tests, beside others.
@@ -544,6 +547,7 @@ fi
 if [[ -n $UPDRAFT_TEST_NPM ]]; then
     part "MCP clients of others" check_mcp_clients
 fi
+part "full context windows" check_context
 part "examples in the documentation" check_examples
 if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
     part "clients of OpenAI's API" check_openai

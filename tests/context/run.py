@@ -4,13 +4,14 @@ comes to its end, no request is larger than the window, and at the end the model
     run.py UPDRAFT            one window, one dialect, with kills: half a minute
     run.py UPDRAFT --all      all windows and dialects"""
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from model import FIGURE_AT, TOLD, serve, Script
+from model import TOLD, TURNS, Script, serve
 
 MODELS = {"openai": "openai-compatible/m", "responses": "openai/m", "anthropic": "anthropic/m", "gemini": "gemini/m"}
 
@@ -74,8 +75,9 @@ class Trial:
         return faults
 
     def check_replay(self):
-        told = self.call("replay", "last", check=False)
-        return [] if "no difference" in told or "identical" in told or "same" in told else [f"replay: {told[-500:]}"]
+        """All decisions and all prompts once more, byte by byte."""
+        told = json.loads(self.call("replay", "last", "--strict", "--json", check=False))
+        return [] if told["same"] and told["prompts"] > TURNS else [f"replay: {told}"[:800]]
 
     def line(self, faults):
         script = self.script
