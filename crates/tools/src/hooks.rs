@@ -28,6 +28,10 @@ pub enum HookEvent {
     RunStarted,
     /// A run is over.
     RunEnded,
+    /// A step is done, has failed or was skipped.
+    StepEnded,
+    /// A summary has replaced the older turns of a step.
+    Compacted,
     /// A run waits for an answer or an approval.
     NeedsPerson,
     /// A call is allowed by the rules and is about to be made.
@@ -38,13 +42,23 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::RunStarted, Self::RunEnded, Self::NeedsPerson, Self::BeforeCall, Self::AfterCall];
+    pub const ALL: [Self; 7] = [
+        Self::RunStarted,
+        Self::RunEnded,
+        Self::StepEnded,
+        Self::Compacted,
+        Self::NeedsPerson,
+        Self::BeforeCall,
+        Self::AfterCall,
+    ];
 
     /// Its name in settings and in what hooks are told.
     pub fn word(self) -> &'static str {
         match self {
             Self::RunStarted => "run_started",
             Self::RunEnded => "run_ended",
+            Self::StepEnded => "step_ended",
+            Self::Compacted => "compacted",
             Self::NeedsPerson => "needs_person",
             Self::BeforeCall => "before_call",
             Self::AfterCall => "after_call",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use updraft_engine::{Delta, RunWatcher, waiting_for};
-use updraft_run::{Effect, EffectAddress, Event, Record, Run, RunId};
+use updraft_run::{Effect, EffectAddress, Event, Record, Run, RunId, Step, StepId};
 use updraft_tools::{Confinement, GuardAction, GuardCheck, GuardPoint, Guardrail, Hook, HookAnswer, HookEvent};
 
 use crate::notice::{Notice, Tell};
@@ -90,12 +90,30 @@ impl HookWatcher {
     }
 }
 
+/// What a hook is told of a step that is over.
+fn step_ended(run: &Run, id: &StepId) -> Value {
+    let step = run.step(id);
+    let agent = step.map(|step| step.spec.agent.clone());
+    json!({ "step": id, "agent": agent, "status": step.map(Step::status) })
+}
+
 impl RunWatcher for HookWatcher {
     fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
         self.inner.record(id, first, record, run);
         let has = |is_it: fn(&Event) -> bool| record.events.iter().any(is_it);
         if has(|event| matches!(event, Event::Started(_))) {
             self.call(HookEvent::RunStarted, id, || json!({ "goal": run.goal().text, "by": run.goal().door }));
+        }
+        for event in &record.events {
+            match event {
+                Event::Compacted { step, summary, .. } => {
+                    self.call(HookEvent::Compacted, id, || json!({ "step": step, "summary": summary }));
+                }
+                Event::StepDone { step, .. } | Event::StepFailed { step, .. } | Event::StepSkipped { step, .. } => {
+                    self.call(HookEvent::StepEnded, id, || step_ended(run, step));
+                }
+                _ => {}
+            }
         }
         let asks = |event: &Event| {
             let Event::Wanted { effect, .. } = event else { return false };

@@ -129,6 +129,7 @@ fn hooks_are_told_when_runs_begin_need_a_person_and_end() {
             // Nothing that runs in the sandbox writes there.
             ("run_started", "cat >> .updraft/told.jsonl", ""),
             ("needs_person", keep, ""),
+            ("step_ended", keep, ""),
             ("run_ended", keep, ""),
             ("run_ended", "exit 9", ""),
         ],
@@ -150,8 +151,9 @@ fn hooks_are_told_when_runs_begin_need_a_person_and_end() {
     let id = world.last();
     world.updraft(&["answer", &id, "blue"]).code(0);
     world.updraft(&["resume", &id]).code(0).says("the hook `run_ended` failed: it ended with exit code 9");
-    assert_eq!(words(), ["run_started", "needs_person", "run_ended"]);
-    assert_eq!((&told()[2]["status"], &told()[2]["run"]), (&json!("done"), &json!(id)));
+    assert_eq!(words(), ["run_started", "needs_person", "step_ended", "run_ended"]);
+    assert_eq!((&told()[2]["agent"], &told()[2]["status"]), (&json!("clarification"), &json!("completed")));
+    assert_eq!((&told()[3]["status"], &told()[3]["run"]), (&json!("done"), &json!(id)));
     // Those of a workspace count once it is trusted.
     world.config("config.toml", "");
     world.file(".updraft/config.toml", "[[hooks]]\nevent = \"run_ended\"\ncommand = [\"touch\", \"hooked\"]\n");
