@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::SharedNetwork;
 use crate::capture::CaptureOptions;
 
 /// A program to run in the sandbox.
@@ -26,6 +27,9 @@ pub struct Command {
     pub stdin: StdinMode,
     /// Where its output goes.
     pub output: OutputMode,
+    /// The private network it joins instead of getting one of its own. Without effect where it gets the host's network, or
+    /// the level has no private networks.
+    pub network: Option<SharedNetwork>,
 }
 
 impl Command {
@@ -38,6 +42,7 @@ impl Command {
             cwd: None,
             stdin: StdinMode::Null,
             output: OutputMode::Capture(CaptureOptions::default()),
+            network: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod program;
 mod requests;
 mod root;
 mod scratch;
+pub(crate) mod shared_network;
 mod socket_memory;
 mod sockets;
 mod subreaper;
@@ -34,7 +35,8 @@ use crate::error::SETUP_FAILED;
 use crate::guard::FolderGuard;
 use crate::policy::{ChildLifetime, SandboxLevel};
 use crate::protocol::{
-    KillReason, LaunchFault, LaunchOrder, LauncherEvent, LauncherResult, ProgramExit, SetupStep, WorkspaceSharing,
+    KillReason, LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, LauncherResult, ProgramExit, SetupStep,
+    WorkspaceSharing,
 };
 use crate::staged::{OverlayStage, apply};
 use kernel::ForkSide;
@@ -61,7 +63,21 @@ fn supervise(line: &Channel) -> i32 {
     timing::begin();
     // A person who starts the launcher by hand sends no order.
     let Ok(Some((order, stdin))) = line.receive::<LaunchOrder>() else { return SETUP_FAILED };
-    match run(&order, stdin, line) {
+    if matches!(order.task, LaunchTask::HoldNetwork) {
+        return match shared_network::hold(line) {
+            Ok(()) => 0,
+            Err(fault) => {
+                let _ = line.send(&LauncherEvent::Fault(fault), None);
+                SETUP_FAILED
+            }
+        };
+    }
+    let network = match order.shares_network.then(|| line.receive::<()>()) {
+        None => None,
+        Some(Ok(Some(((), Some(network))))) => Some(network),
+        Some(_) => return SETUP_FAILED,
+    };
+    match run(&order, stdin, network.as_ref(), line) {
         Ok(verdict) => {
             // The requesting process may be gone, but everything necessary is done.
             let _ = line.send(&LauncherEvent::Ended(verdict), None);
@@ -74,7 +90,12 @@ fn supervise(line: &Channel) -> i32 {
     }
 }
 
-fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<LauncherResult, LaunchFault> {
+fn run(
+    order: &LaunchOrder,
+    stdin: Option<OwnedFd>,
+    network: Option<&OwnedFd>,
+    line: &Channel,
+) -> Result<LauncherResult, LaunchFault> {
     let quiet = |error: rustix::io::Errno| LaunchFault::set_up("leaving the terminal")(error.into());
     // Leave the process group of our parent, so that a signal to that group does not end us before we have ended
     // everything.
@@ -107,7 +128,7 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
                 sockets.as_ref().map(|sockets| sockets.named().into_iter().chain(in_folders()).collect());
             let inside =
                 namespace_init::WorkspaceMounts { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
-            let (ending, direct) = with_namespaces(order, stdin, &handler, deadline, &inside)?;
+            let (ending, direct) = with_namespaces(order, stdin, network, &handler, deadline, &inside)?;
             if let Some(direct) = direct {
                 (stage, unstaged, waited) = (None, Some(direct.why), waited + direct.waited);
                 turn = turn.or(direct.turn);
@@ -211,20 +232,25 @@ struct DirectAccess {
 fn with_namespaces(
     order: &LaunchOrder,
     stdin: Option<OwnedFd>,
+    network: Option<&OwnedFd>,
     handler: &RequestHandler<'_>,
     deadline: Option<Instant>,
     inside: &namespace_init::WorkspaceMounts<'_>,
 ) -> Result<(ProgramEnd, Option<DirectAccess>), LaunchFault> {
     let ids = namespace_init::OuterIds::ours();
     let (inner, theirs) = Channel::pair().map_err(LaunchFault::set_up("making a socket"))?;
-    let pid =
-        match kernel::fork_into(namespace_init::namespaces(order)).map_err(LaunchFault::set_up("making namespaces"))? {
-            ForkSide::Parent(pid) => pid,
-            ForkSide::Child => {
-                drop(inner);
-                namespace_init::main(order, stdin.as_ref(), &theirs, inside, ids)
-            }
-        };
+    let namespaces = namespace_init::namespaces(order);
+    let forked = match network {
+        Some(network) => kernel::fork_beside(network.as_fd(), namespaces),
+        None => kernel::fork_into(namespaces),
+    };
+    let pid = match forked.map_err(LaunchFault::set_up("making namespaces"))? {
+        ForkSide::Parent(pid) => pid,
+        ForkSide::Child => {
+            drop(inner);
+            namespace_init::main(order, stdin.as_ref(), &theirs, inside, ids)
+        }
+    };
     timing::mark("making namespaces");
     drop((theirs, stdin));
     let ended = follow(pid, &inner, handler, deadline, order.turns.as_ref().filter(|turns| !turns.alone));

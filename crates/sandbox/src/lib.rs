@@ -40,6 +40,7 @@
 //! | `policy`, `toolchain` | what a child may do, as plain data; folders that compilers and interpreters need |
 //! | `sandbox`, `child`, `capture` | starting a child, its end, its output |
 //! | [`launch`] | the launcher process: namespaces, root folder, confinement, supervision |
+//! | `shared_network` | a private network that several children share |
 //! | `filter` | system calls that are refused |
 //! | `guard` | files that other programs would run later |
 //! | `staged`, `staged_change` | the changes of a command, staged until it ends |
@@ -80,6 +81,8 @@ mod refusal;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]
+mod shared_network;
+#[cfg(target_os = "linux")]
 mod staged;
 mod staged_change;
 mod toolchain;
@@ -102,11 +105,14 @@ pub use refusal::{Grant, RefusalKind, SandboxRefusal};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
 #[cfg(target_os = "linux")]
+pub use shared_network::SharedNetwork;
+#[cfg(target_os = "linux")]
 pub use staged::StagedChanges;
 pub use staged_change::{StagedChange, UnlistedChanges};
 pub use toolchain::{NotAToolchain, Toolchain};
 #[cfg(not(target_os = "linux"))]
 pub use unconfined::{
-    NoStagedChanges as StagedChanges, PlainChild as Child, PlainChildHandle as ChildHandle, PlainSandbox as Sandbox,
-    PlainStdinWriter as StdinWriter, PlainStdoutReader as StdoutReader, launch,
+    NoSharedNetwork as SharedNetwork, NoStagedChanges as StagedChanges, PlainChild as Child,
+    PlainChildHandle as ChildHandle, PlainSandbox as Sandbox, PlainStdinWriter as StdinWriter,
+    PlainStdoutReader as StdoutReader, launch,
 };

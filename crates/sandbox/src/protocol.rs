@@ -1,5 +1,6 @@
 //! The messages between our process and its launcher.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub(crate) struct LaunchOrder {
     /// How the command shares the workspace with other commands; `None` if it does not take turns.
     #[serde(default)]
     pub(crate) turns: Option<WorkspaceSharing>,
+    /// Whether the child joins a network that others are in; it is attached to the next message.
+    #[serde(default)]
+    pub(crate) shares_network: bool,
     /// Compiled once by our process: compiling them takes longer than loading them.
     pub(crate) filters: Vec<Vec<u64>>,
 }
@@ -46,6 +50,14 @@ pub(crate) enum LaunchTask {
     },
     /// Go through the whole set-up and stop where a program would start.
     Probe,
+    /// Make a private network and hold it, for children that share it.
+    HoldNetwork,
+}
+
+/// Requests to the process that holds a network.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum NetworkRequest {
+    OpenPorts,
 }
 
 /// Requests to the launcher while the program runs. Closing the connection requests its end.
@@ -77,6 +89,8 @@ pub(crate) enum LauncherEvent {
     /// Only on request: the files that were moved, and the problems.
     LookedAfter(LauncherResult),
     Ended(LauncherResult),
+    /// Only on request: the TCP ports on which programs in a shared network accept connections.
+    OpenPorts(BTreeSet<u16>),
 }
 
 /// A step of setting up a sandbox, and how long it took.

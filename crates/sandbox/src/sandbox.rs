@@ -1,5 +1,6 @@
 //! Starts children: our process's side of the launcher.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
@@ -24,6 +25,7 @@ use crate::policy::{ChildLifetime, Network, Policy, SandboxLevel};
 use crate::probe::{MissingFeature, SandboxSupport, missing_in_landlock, missing_without_namespaces};
 use crate::protocol::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, SetupStep, WorkspaceSharing};
 use crate::proxy::Proxy;
+use crate::shared_network::SharedNetwork;
 use crate::staged::StagedChanges;
 
 /// How often a command is run if others change its files each time; the last run overwrites them.
@@ -95,8 +97,9 @@ impl Sandbox {
     async fn try_out(&self) -> Result<Vec<SetupStep>, Error> {
         let folder = tempfile::tempdir().doing("making a temporary folder")?;
         let policy = Policy { scratch: folder.path().to_owned(), ..Policy::strict(folder.path()) };
-        let (child, steps) =
-            self.start(&policy, LaunchTask::Probe, None, "a probe", StdinMode::Null, &OutputMode::Inherit).await?;
+        let (child, steps) = self
+            .start(&policy, LaunchTask::Probe, None, "a probe", (StdinMode::Null, &OutputMode::Inherit, None))
+            .await?;
         child.wait().await?;
         Ok(steps)
     }
@@ -123,7 +126,7 @@ impl Sandbox {
         let (mut run_again_for, mut troubles) = (Vec::new(), Vec::new());
         let mut runs = 1;
         loop {
-            let turns = self.turns(policy, runs).doing("looking at the workspace")?;
+            let turns = self.turns(policy, command.network.is_some(), runs).doing("looking at the workspace")?;
             let mut child = self.begin(policy, command.clone(), turns).await?;
             if let Some(mut stdin) = child.stdin.take() {
                 // A command that needs no input may end before it has read it.
@@ -147,25 +150,45 @@ impl Sandbox {
         }
     }
 
-    /// How a command shares the workspace with others on its first, second, … run.
-    fn turns(&self, policy: &Policy, runs: usize) -> io::Result<Option<WorkspaceSharing>> {
+    /// How a command shares the workspace with others on its first, second, … run. What it asked of a server in a shared
+    /// network is not undone by discarding its changes, so such a command is not run again.
+    fn turns(&self, policy: &Policy, meets_others: bool, runs: usize) -> io::Result<Option<WorkspaceSharing>> {
         let Some(folder) = policy.staged.as_ref().filter(|_| self.level != SandboxLevel::None) else { return Ok(None) };
-        let can_be_thrown_away =
-            self.level == SandboxLevel::Full && policy.network == Network::None && policy.write.is_empty();
+        let reaches_out = meets_others || policy.network != Network::None || !policy.write.is_empty();
+        let can_be_thrown_away = self.level == SandboxLevel::Full && !reaches_out;
         let (alone, yields) = (runs > 1 || !can_be_thrown_away, runs < RUNS && can_be_thrown_away);
         Ok(Some(WorkspaceSharing { lock: turn_file(folder, &policy.workspace)?, alone, yields, patience: PATIENCE }))
+    }
+
+    /// A private network for children that are to reach each other ([`Command::network`]). Returns `None` if the level has no
+    /// private networks, or if children with this policy get the host's.
+    pub async fn share_network(&self, policy: &Policy) -> Result<Option<SharedNetwork>, Error> {
+        if !self.has_private_network(policy) {
+            return Ok(None);
+        }
+        SharedNetwork::start(&self.launcher).await.map(Some)
+    }
+
+    fn has_private_network(&self, policy: &Policy) -> bool {
+        self.level == SandboxLevel::Full && policy.network != Network::Host
+    }
+
+    /// The TCP ports of the host on which a program accepts connections.
+    pub fn open_ports_of_host(&self) -> BTreeSet<u16> {
+        launch::shared_network::open_ports()
     }
 
     async fn begin(&self, policy: &Policy, command: Command, turns: Option<WorkspaceSharing>) -> Result<Child, Error> {
         policy.check()?;
         self.check_level(policy)?;
         self.check_aside(policy)?;
-        let Command { program, args, env, cwd, stdin, output } = command;
+        let Command { program, args, env, cwd, stdin, output, network } = command;
         let env = env.into_iter().filter(|(name, _)| policy.passes(name)).collect();
         let cwd = cwd.unwrap_or_else(|| policy.workspace.clone());
         let name = program.clone();
         let task = LaunchTask::Run { program, args, env, cwd };
-        let (child, _) = self.start(policy, task, turns, &name, stdin, &output).await?;
+        let network = network.filter(|_| self.has_private_network(policy));
+        let (child, _) = self.start(policy, task, turns, &name, (stdin, &output, network)).await?;
         Ok(child)
     }
 
@@ -209,8 +232,7 @@ impl Sandbox {
         task: LaunchTask,
         turns: Option<WorkspaceSharing>,
         name: &str,
-        stdin: StdinMode,
-        output: &OutputMode,
+        (stdin, output, network): (StdinMode, &OutputMode, Option<SharedNetwork>),
     ) -> Result<(Child, Vec<SetupStep>), Error> {
         let started = Instant::now();
         let mut policy = policy.clone();
@@ -229,10 +251,16 @@ impl Sandbox {
             .doing("starting the launcher")?;
         let mut line = LauncherLine::new(ours).doing("listening to the launcher")?;
         let filters = if policy.network == Network::Host { &self.filters.host_network } else { &self.filters.inside };
-        let order = LaunchOrder { level: self.level, policy: policy.clone(), task, turns, filters: filters.clone() };
+        let shares_network = network.is_some();
+        let (level, filters) = (self.level, filters.clone());
+        let order = LaunchOrder { level, policy: policy.clone(), task, turns, shares_network, filters };
         let frame = channel::frame(&order).doing("writing the policy")?;
         line.send(&frame, their_input.as_ref().map(AsFd::as_fd)).await.doing("sending the policy")?;
         drop(their_input);
+        if let Some(network) = network {
+            let frame = channel::frame(&()).doing("writing the policy")?;
+            line.send(&frame, Some(network.descriptor())).await.doing("passing the network on")?;
+        }
         let (mut proxy, mut listener, mut steps) = (None, None, Vec::new());
         let is_served_by_caller = matches!(&policy.network, Network::Allow(hosts) if hosts.is_empty());
         loop {
@@ -253,7 +281,13 @@ impl Sandbox {
                 Some((LauncherEvent::Steps(all), _)) => steps = all,
                 Some((LauncherEvent::Fault(fault), _)) => return Err(told(fault, name)),
                 // Only a probe ends before it starts a program.
-                Some((LauncherEvent::Ended(_) | LauncherEvent::Current(_) | LauncherEvent::LookedAfter(_), _))
+                Some((
+                    LauncherEvent::Ended(_)
+                    | LauncherEvent::Current(_)
+                    | LauncherEvent::LookedAfter(_)
+                    | LauncherEvent::OpenPorts(_),
+                    _,
+                ))
                 | None => return Err(Error::Lost),
             }
         }
@@ -293,7 +327,7 @@ fn input(stdin: StdinMode) -> io::Result<(Option<pipe::Sender>, Option<OwnedFd>)
     }
 }
 
-fn told(fault: LaunchFault, name: &str) -> Error {
+pub(crate) fn told(fault: LaunchFault, name: &str) -> Error {
     match fault {
         LaunchFault::Program { errno } => {
             Error::Program { program: name.to_owned(), source: io::Error::from_raw_os_error(errno) }

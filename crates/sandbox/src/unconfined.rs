@@ -11,12 +11,16 @@
 mod child;
 mod group;
 #[cfg(not(target_os = "linux"))]
+mod network;
+#[cfg(not(target_os = "linux"))]
 mod staged;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Instant;
 
+use crate::SharedNetwork;
 use crate::child_result::ChildResult;
 use crate::command::{Command, OutputMode, StdinMode};
 use crate::error::{Error, ErrorContext};
@@ -26,7 +30,10 @@ use crate::protocol::SetupStep;
 
 pub use child::PlainChild;
 #[cfg(not(target_os = "linux"))]
-pub use {child::PlainChildHandle, child::PlainStdinWriter, child::PlainStdoutReader, staged::NoStagedChanges};
+pub use {
+    child::PlainChildHandle, child::PlainStdinWriter, child::PlainStdoutReader, network::NoSharedNetwork,
+    staged::NoStagedChanges,
+};
 
 /// The launcher, which is not needed here.
 pub mod launch {
@@ -81,6 +88,18 @@ impl PlainSandbox {
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn timings(&self) -> Result<Vec<SetupStep>, Error> {
         Ok(Vec::new())
+    }
+
+    /// There are no private networks here.
+    #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
+    pub async fn share_network(&self, _policy: &Policy) -> Result<Option<SharedNetwork>, Error> {
+        Ok(None)
+    }
+
+    /// Not known on this system.
+    #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
+    pub fn open_ports_of_host(&self) -> BTreeSet<u16> {
+        BTreeSet::new()
     }
 
     /// Runs a program to its end, and writes `input` to its stdin if that is a pipe.

@@ -77,6 +77,7 @@ pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<Spawn
             stderr_file: Some(log.clone()),
             ..CaptureOptions::default()
         }),
+        network: None,
     };
     let mut child = sandbox.spawn(&policy, order).await.map_err(|error| {
         let is_absent = error.exit_code() == 127 && !command.contains('/');

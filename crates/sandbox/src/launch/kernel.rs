@@ -1,8 +1,8 @@
 //! The few system calls that need `unsafe`, because neither std nor rustix has a safe wrapper for them.
 #![expect(unsafe_code, reason = "system calls without a safe wrapper; each says why it is sound")]
 
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::process::Pid;
 
@@ -32,6 +32,68 @@ pub(super) fn fork_into(namespaces: u64) -> io::Result<ForkSide> {
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+/// Moves this process into a new user namespace and a new network of its own.
+pub(super) fn enter_new_network() -> io::Result<()> {
+    // SAFETY: unshare changes only what this single-threaded process sees, and touches no memory.
+    let result = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Forks like [`fork_into`], into a network that exists already instead of a new one.
+///
+/// Only a process that has entered the user namespace of that network may enter it, and there is no way back. So a process
+/// between us and the child enters both and passes its own parent, us, on to the child: to us the child is like any other.
+pub(super) fn fork_beside(network: BorrowedFd<'_>, namespaces: u64) -> io::Result<ForkSide> {
+    let (mut news, mut writer) = io::pipe()?;
+    let between = match fork_into(0)? {
+        ForkSide::Parent(pid) => pid,
+        ForkSide::Child => {
+            let forked = enter(network).and_then(|()| fork_into(namespaces | libc::CLONE_PARENT as u64));
+            let told = match forked {
+                Ok(ForkSide::Child) => return Ok(ForkSide::Child),
+                Ok(ForkSide::Parent(pid)) => pid.as_raw_pid(),
+                Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
+            };
+            // If nobody reads it, nobody waits for it.
+            let _ = writer.write_all(&told.to_le_bytes());
+            std::process::exit(0)
+        }
+    };
+    drop(writer);
+    let mut told = [0; 4];
+    let heard = news.read_exact(&mut told);
+    super::supervise::wait_out(between);
+    heard?;
+    match i32::from_le_bytes(told) {
+        pid if pid > 0 => {
+            Pid::from_raw(pid).map(ForkSide::Parent).ok_or_else(|| io::Error::from_raw_os_error(libc::EIO))
+        }
+        errno => Err(io::Error::from_raw_os_error(-errno)),
+    }
+}
+
+/// Enters a network and the user namespace it belongs to.
+fn enter(network: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the request takes no argument and gives a new descriptor that nobody else owns.
+    let owner = unsafe {
+        let fd = libc::ioctl(network.as_raw_fd(), NS_GET_USERNS);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    for (namespace, kind) in [(owner.as_fd(), libc::CLONE_NEWUSER), (network, libc::CLONE_NEWNET)] {
+        // SAFETY: setns changes only what this single-threaded process sees, and touches no memory.
+        if unsafe { libc::setns(namespace.as_raw_fd(), kind) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Gives the user namespace that a namespace belongs to.
+const NS_GET_USERNS: libc::Ioctl = 0xb701;
 
 #[repr(C)]
 struct MountAttr {

@@ -29,6 +29,7 @@ pub(super) struct WorkspaceMounts<'a> {
 /// The namespaces that an order requires.
 pub(super) fn namespaces(order: &LaunchOrder) -> u64 {
     match order.policy.network {
+        Network::None | Network::Allow(_) if order.shares_network => USER_MOUNT_PID_IPC_UTS_CGROUP,
         Network::None | Network::Allow(_) => USER_MOUNT_PID_IPC_UTS_CGROUP | NETWORK,
         Network::Host => USER_MOUNT_PID_IPC_UTS_CGROUP,
     }
@@ -70,9 +71,9 @@ fn live(
     let mut extra = program::places(order, None);
     match &order.policy.network {
         Network::Host => {}
-        Network::None => kernel::loopback_up().map_err(LaunchFault::set_up("bringing loopback up"))?,
+        Network::None => loopback_up(order)?,
         Network::Allow(_) => {
-            kernel::loopback_up().map_err(LaunchFault::set_up("bringing loopback up"))?;
+            loopback_up(order)?;
             extra.extend(offer_proxy(line).map_err(LaunchFault::set_up("listening for the proxy"))?);
         }
     }
@@ -99,6 +100,14 @@ fn live(
     Ok(LauncherResult { exit, killed_for, ..LauncherResult::default() })
 }
 
+/// In a network that others are in, it is up already, and belongs to none of them.
+fn loopback_up(order: &LaunchOrder) -> Result<(), LaunchFault> {
+    if order.shares_network {
+        return Ok(());
+    }
+    kernel::loopback_up().map_err(LaunchFault::set_up("bringing loopback up"))
+}
+
 /// Our user and group outside the sandbox.
 #[derive(Clone, Copy)]
 pub(super) struct OuterIds {
@@ -112,7 +121,7 @@ impl OuterIds {
     }
 
     /// Maps only our own ids, to the same numbers inside as outside.
-    fn map(self) -> std::io::Result<()> {
+    pub(super) fn map(self) -> std::io::Result<()> {
         let OuterIds { uid, gid } = self;
         // Our own files in /proc belong to us only while this process is dumpable.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;

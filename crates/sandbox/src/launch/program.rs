@@ -80,7 +80,9 @@ fn become_program(
     kernel::default_signals();
     timing::mark("connecting streams");
     match &order.task {
-        LaunchTask::Probe => confine::confine(order.level, &order.policy, private, &order.filters),
+        LaunchTask::Probe | LaunchTask::HoldNetwork => {
+            confine::confine(order.level, &order.policy, private, &order.filters)
+        }
         LaunchTask::Run { program, args, env, cwd } => {
             // Before Landlock, so that a folder that may not be read is reported as what it is: missing.
             rustix::process::chdir(cwd)

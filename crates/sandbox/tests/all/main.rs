@@ -9,6 +9,7 @@ mod others;
 mod room;
 mod run;
 mod scratch;
+mod shared_network;
 mod sockets;
 mod staged;
 #[path = "../support/mod.rs"]
