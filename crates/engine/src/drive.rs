@@ -121,6 +121,9 @@ impl RunDriver {
         if !records.is_empty() || !handled.is_empty() || !self.code.noted.is_empty() {
             self.append(records, handled).await?;
         }
+        for step in &next.left {
+            self.engine.performer.end_step(self.id.as_str(), step.as_str()).await;
+        }
         self.begin(next).await
     }
 
@@ -199,6 +202,11 @@ impl RunDriver {
         self.engine.forget(&self.id);
         self.work.effects = RunningEffects::default();
         self.settle_marks().await;
+        if *self.run.phase() != RunPhase::Running {
+            for step in self.run.steps().filter(|step| !step.background.is_empty()) {
+                self.engine.performer.end_step(self.id.as_str(), step.spec.id.as_str()).await;
+            }
+        }
         // A run that waits for a person keeps what its tools hold.
         if self.run.is_over() {
             self.engine.performer.release(&self.id.to_string()).await;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Blob, Journal, Lease, RunHeader};
 use updraft_run::{
     ContentHash, Effect, EffectAddress, ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome, Roster, Run,
-    RunId, Timestamp, TraceParent,
+    RunId, Step, StepId, Timestamp, TraceParent,
 };
 
 use crate::Error;
@@ -159,8 +159,22 @@ impl Engine {
         let mut queued: Vec<QueuedInput> = Vec::new();
         if !run.is_over() {
             queued.push(Input::Recovered { found }.into());
+            let ended = self.ended_in_background(id, &run);
+            if !ended.is_empty() {
+                queued.push(Input::BackgroundEnded { ended }.into());
+            }
         }
         self.reopen(id.clone(), run, lease, queued, home)
+    }
+
+    /// The background commands that ended with the process that ran them, by step.
+    fn ended_in_background(&self, id: &RunId, run: &Run) -> BTreeMap<StepId, Vec<String>> {
+        let ended = |step: &Step| {
+            let running = self.0.performer.running(id.as_str(), step.spec.id.as_str());
+            let gone = step.background.iter().filter(|name| !running.contains(name)).cloned();
+            (step.spec.id.clone(), gone.collect::<Vec<_>>())
+        };
+        run.steps().map(ended).filter(|(_, gone)| !gone.is_empty()).collect()
     }
 
     /// Takes a run over from its home, if that is elsewhere.

@@ -76,6 +76,18 @@ pub trait EffectPerformer: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// Ends what tools keep running for a step that is over.
+    fn end_step<'a>(&'a self, run: &'a str, step: &'a str) -> EffectFuture<'a, ()> {
+        let _ = (run, step);
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The background commands of a step that run in this process.
+    fn running(&self, run: &str, step: &str) -> Vec<String> {
+        let _ = (run, step);
+        Vec::new()
+    }
+
     /// After a crash: finds out whether a call happened, and completes what was cut off halfway.
     fn reconcile<'a>(
         &'a self,
@@ -304,6 +316,14 @@ impl EffectPerformer for RealPerformer {
 
     fn release<'a>(&'a self, run: &'a str) -> EffectFuture<'a, ()> {
         Box::pin(self.dispatcher.release(Some(run)))
+    }
+
+    fn end_step<'a>(&'a self, run: &'a str, step: &'a str) -> EffectFuture<'a, ()> {
+        Box::pin(self.dispatcher.end_step(run, step))
+    }
+
+    fn running(&self, run: &str, step: &str) -> Vec<String> {
+        self.dispatcher.running(run, step)
     }
 
     fn reconcile<'a>(

@@ -32,6 +32,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "memory",
     "missing-output",
     "more-turns",
+    "background-ended",
     "pivot",
     "plan",
     "plan-changed",

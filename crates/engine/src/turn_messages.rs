@@ -162,6 +162,7 @@ pub(crate) fn note_in_words(note: &Note, kit: &PromptKit) -> String {
             let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
             kit.say("false-citations", &[("faults", &list.join("\n"))])
         }
+        Note::BackgroundEnded { names } => kit.say("background-ended", &[("names", &names.join(", "))]),
         Note::Told { message } => kit.say("told", &[("message", message)]),
         _ => String::new(),
     }

@@ -96,7 +96,7 @@ impl Run {
             Event::Wished { id, call, prepared } => self.wished(id, call, prepared),
             Event::Awaited { id } => self.awaited(id),
             Event::Rejected { id, why } => self.rejected(id, why),
-            Event::Advised { step, note } => self.with_step(step, |step| step.pending.push(note.clone())),
+            Event::Advised { step, note } => self.advised(step, note),
             Event::Wrote { step, name, value, untrusted, origins } => {
                 let by = Some(step.clone());
                 let origins = taint::named(*untrusted, origins);

@@ -133,6 +133,7 @@ impl Run {
             Input::ChangeModel { model } => self.change_model(model),
             Input::Cancel { by, step } => self.cancel(by, step.as_ref()),
             Input::Recovered { found } => self.recover(found),
+            Input::BackgroundEnded { ended } => self.background_ended(ended),
             Input::Fork { from, at, change } => self.fork(from, *at, change),
             Input::Mark { files } if self.has_new_marks(files) => vec![Event::Marked { files: files.clone() }],
             Input::Mark { .. } => Vec::new(),

@@ -459,6 +459,11 @@ pub enum Note {
         /// In their words.
         message: String,
     },
+    /// Background commands of the step have ended with the process that ran them.
+    BackgroundEnded {
+        /// Their names.
+        names: Vec<String>,
+    },
 }
 
 impl Event {

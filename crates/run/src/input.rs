@@ -133,6 +133,11 @@ pub enum Input {
         /// What was found about effects that had begun and may not simply be repeated.
         found: Vec<RecoveryFinding>,
     },
+    /// The process that ran these background commands of steps is gone, and they are too.
+    BackgroundEnded {
+        /// Their names, by step.
+        ended: BTreeMap<StepId, Vec<String>>,
+    },
     /// Begin a run as a copy of another run's first events.
     Fork {
         /// The run it was copied from.
@@ -230,6 +235,7 @@ impl Input {
             | Input::ChangeModel { .. }
             | Input::Cancel { .. }
             | Input::Recovered { .. }
+            | Input::BackgroundEnded { .. }
             | Input::Fork { .. }
             | Input::Mark { .. }
             | Input::Window { .. }

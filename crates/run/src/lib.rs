@@ -114,7 +114,7 @@ pub use inquiry::FormField;
 pub use message::{FinishReason, Message, ModelAnswer, Picture, Price, TokenUsage, ToolCall, ToolResult, ToolSpec};
 pub use nesting_limit::{DEEPEST, is_too_deep};
 pub use open_effect::{Funds, InnerCall, OpenEffect};
-pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
+pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE, network_origins};
 pub use permission::{ApprovalRequest, Permission};
 pub use proof::{CallEnd, CallFact, Evidence, FileFact, Proof, ProofFinding, ProofState};
 pub use read_rules::ReadRules;

@@ -30,6 +30,15 @@ pub const STRANGE_DEFINITIONS: &str = "the descriptions by MCP server ";
 /// A host that the user allowed by name: this prefix and the host. Its text counts as the user's choice.
 pub(crate) const ALLOWED_HOST: &str = "the allowed host ";
 
+/// Where the text of a program may come from that has the network granted to commands: the hosts that it may reach, if
+/// they are known by name.
+pub fn network_origins(hosts: &[String]) -> Vec<String> {
+    match hosts {
+        [] => vec!["what `run_command` got from the network".to_owned()],
+        hosts => hosts.iter().map(|host| format!("{ALLOWED_HOST}{host}")).collect(),
+    }
+}
+
 /// The registry that package managers install from. Its text counts as the user's choice too.
 pub(crate) const REGISTRY: &str = "a package registry";
 

@@ -115,6 +115,9 @@ pub struct ToolOutput {
     /// The user's instructions for the folders that the call touched, if the step had not been shown them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<AttachedDocument>,
+    /// The background commands of the step that run when the call ends, if the call was about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Vec<String>>,
 }
 
 /// A document of the workspace that is shown with the result of a call.

@@ -63,6 +63,8 @@ pub struct Step {
     pub citations: Vec<Citation>,
     /// The calls it made, if any.
     pub actions: Option<Arc<crate::Actions>>,
+    /// Its commands that run in the background.
+    pub background: Vec<String>,
     /// One of its calls has changed something, or may have.
     pub(crate) has_acted: bool,
     /// A new plan replaces it, so its failure no longer fails the run.

@@ -4,6 +4,7 @@ mod append_line;
 mod apply_patch;
 mod ask_model;
 mod ask_user;
+mod background;
 mod bench;
 mod candidates;
 mod change_set;
@@ -39,6 +40,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use updraft_run::{Failure, FailureKind, Reply, ToolOutput, ToolSpec};
 
+use crate::background_commands::BackgroundCommands;
 use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
@@ -78,9 +80,14 @@ pub(crate) fn reading(limits: &ToolLimits, documents: DocumentReader) -> Arc<dyn
     Arc::new(read_file::ReadFile::new(limits, Some(documents)))
 }
 
-/// The tool that runs commands in the sandbox.
-pub(crate) fn commands(confinement: Confinement) -> Arc<dyn Tool> {
-    run_command::tool(confinement)
+/// The tools that run commands in the sandbox, also in the background.
+pub(crate) fn commands(confinement: Confinement) -> Vec<Arc<dyn Tool>> {
+    let commands = BackgroundCommands::default();
+    let run_command = run_command::tool(confinement.clone(), commands.clone());
+    if confinement.only_reads() {
+        return vec![run_command];
+    }
+    vec![run_command, background::tool(confinement, commands)]
 }
 
 /// The tool that runs Python code in the sandbox.
@@ -116,7 +123,7 @@ pub(crate) fn skills(skills: BTreeMap<String, PathBuf>) -> Arc<dyn Tool> {
 
 /// The tools that compare, test and keep candidates, whose copies of the workspace are below `copies`.
 pub(crate) fn candidates(copies: PathBuf, confinement: Confinement, limits: &ToolLimits) -> [Arc<dyn Tool>; 3] {
-    candidates::tools(copies, commands(confinement), limits)
+    candidates::tools(copies, run_command::tool(confinement, BackgroundCommands::default()), limits)
 }
 
 /// The tools that benchmarks call.

@@ -103,7 +103,7 @@ impl Dispatcher {
             let prepared = caught(&call.name, || entry.tool.prepare(&args, place)).map_err(|failure| failure.0)?;
             let name = &entry.tool.spec().name;
             let passed_on_to = (*name != call.name).then(|| name.clone());
-            Ok(PreparedCall { passed_on_to, order: order_of(&entry, &prepared), ..prepared })
+            Ok(PreparedCall { passed_on_to, order: order_of(&entry, &args, &prepared), ..prepared })
         });
         prepared.unwrap_or_else(|fault| PreparedCall { fault: Some(fault), ..PreparedCall::default() })
     }
@@ -190,6 +190,18 @@ impl Dispatcher {
         for tool in self.registry().iter() {
             tool.release(run).await;
         }
+    }
+
+    /// Ends what tools keep running for a step that is over.
+    pub async fn end_step(&self, run: &str, step: &str) {
+        for tool in self.registry().iter() {
+            tool.end_step(run, step).await;
+        }
+    }
+
+    /// The background commands of a step that run in this process.
+    pub fn running(&self, run: &str, step: &str) -> Vec<String> {
+        self.registry().iter().flat_map(|tool| tool.running(run, step)).collect()
     }
 
     /// Finds out after a crash whether the call happened. A change of several files that was cut off halfway is completed.
@@ -306,10 +318,12 @@ fn may_change_workspace(entry: &RegistryEntry) -> Option<bool> {
 }
 
 /// Which other calls of its turn a call may be made at once with.
-fn order_of(entry: &RegistryEntry, prepared: &PreparedCall) -> CallOrder {
+fn order_of(entry: &RegistryEntry, args: &Value, prepared: &PreparedCall) -> CallOrder {
+    // What goes on after the call is begun in the order of the calls.
+    let starts = args["background"] == Value::Bool(true);
     let writes_here = prepared.changes() && !prepared.elsewhere && prepared.model.is_none();
     match entry.tool.source() {
-        _ if !writes_here || shell::only_reads(&prepared.parts) => CallOrder::Reads,
+        _ if !writes_here || (shell::only_reads(&prepared.parts) && !starts) => CallOrder::Reads,
         ToolSource::BuiltIn => CallOrder::Alone,
         ToolSource::File(_) | ToolSource::Server(_) => CallOrder::Serves,
     }

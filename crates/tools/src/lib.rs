@@ -41,9 +41,11 @@
 //! | `web` | fetches web pages: which addresses are allowed, and how a page becomes text |
 //! | `browser` | pages opened, read and used in Chromium |
 //! | `workspace_index` | the index of a workspace's files: where it is, what goes into it, bringing it up to date |
+//! | `background_commands` | commands that keep running while their step goes on |
 //! | `dropin` | drop-in tools: Python functions, and programs that describe themselves |
 //! | `builtin` | the built-in tools, one file each |
 
+mod background_commands;
 mod browser;
 mod builtin;
 mod change_tracker;
@@ -87,8 +89,8 @@ pub use registry::Registry;
 pub use remote_agent::{AgentToken, RemoteAgentConfig, remote_agent_tool};
 pub use schema::{Mismatch, Schema};
 pub use tool::{
-    CallContext, CallLog, Caller, Consultation, ReadEarlierTurns, ReadOutput, RunContext, Tool, ToolFuture, ToolSource,
-    ToolTraits,
+    CallContext, CallLog, Caller, Consultation, ReadEarlierTurns, ReadOutput, ReleaseFuture, RunContext, Tool,
+    ToolFuture, ToolSource, ToolTraits,
 };
 pub use updraft_workspace::{
     Error as WorkspaceError, HiddenFiles, LinkPolicy, PathContent, PathList, Place, WholeText, Workspace,

@@ -72,10 +72,12 @@ impl Registry {
         self
     }
 
-    /// Adds `run_command`, which runs commands in the sandbox.
+    /// Adds `run_command`, which runs commands in the sandbox, and `background` for those that keep running.
     #[must_use]
     pub fn with_commands(mut self, confinement: Confinement) -> Self {
-        self.insert_own(builtin::commands(confinement));
+        for tool in builtin::commands(confinement) {
+            self.insert_own(tool);
+        }
         self
     }
 
@@ -283,7 +285,11 @@ impl Registry {
             let is_of = |group: &str| group == traits.group && !traits.only_by_name;
             let source = tool.source();
             let is_by = |server: &str| matches!(&source, ToolSource::Server(name) if name == server);
-            let is_it = |want: &str| is_of(want) || self.full_name(want) == Some(name) || is_by(want);
+            let is_named = |want: &str| {
+                let meant = self.full_name(want);
+                meant == Some(name) || (meant.is_some() && meant == tool.comes_with())
+            };
+            let is_it = |want: &str| is_of(want) || is_named(want) || is_by(want);
             wanted.iter().any(|want| is_it(want.as_ref()))
         };
         self.iter().filter(|tool| is_wanted(tool.as_ref())).map(|tool| tool.spec().clone()).collect()

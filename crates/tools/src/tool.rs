@@ -101,6 +101,23 @@ pub trait Tool: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// The tool whose results it is needed for: agents that request that one by name get both.
+    fn comes_with(&self) -> Option<&str> {
+        None
+    }
+
+    /// Ends what the tool keeps running for a step that is over.
+    fn end_step<'a>(&'a self, run: &'a str, step: &'a str) -> ReleaseFuture<'a> {
+        let _ = (run, step);
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The background commands of a step that the tool keeps running.
+    fn running(&self, run: &str, step: &str) -> Vec<String> {
+        let _ = (run, step);
+        Vec::new()
+    }
+
     /// Finds out after a crash whether the call happened, and completes what was cut off halfway. Only called for tools
     /// of [`EffectClass::Checkable`].
     fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
@@ -108,6 +125,9 @@ pub trait Tool: Send + Sync {
         RecoveryOutcome::CannotTell(format!("`{}` leaves nothing to check", self.spec().name))
     }
 }
+
+/// Something that is ended, which takes a moment.
+pub type ReleaseFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// The properties of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

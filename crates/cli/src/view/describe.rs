@@ -307,6 +307,7 @@ fn note_words(note: &Note) -> String {
         Note::RepeatedCall { name } => format!("the same call of {name} again"),
         Note::PlanFaults { faults } => format!("faults of the plan: {}", short(&faults.join("; "), 140)),
         Note::FalseCitations { faults } => format!("citations do not hold: {}", short(&faults.join("; "), 140)),
+        Note::BackgroundEnded { names } => format!("ended with the program: {}", names.join(", ")),
         Note::Told { message } => format!("the user said: {}", short(message, 120)),
         _ => String::new(),
     }

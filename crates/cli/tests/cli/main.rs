@@ -8,6 +8,7 @@
 )]
 
 mod always;
+mod background;
 mod bench;
 mod browser;
 mod candidates;

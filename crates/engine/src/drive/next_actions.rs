@@ -1,6 +1,6 @@
 //! What records lead to: which effects may begin, and which must stop.
 
-use updraft_run::{EffectAddress, Event, Input, Record};
+use updraft_run::{EffectAddress, Event, Input, Judgement, Record, StepId};
 
 /// What to begin or stop after a batch of records.
 #[derive(Debug, Default)]
@@ -11,6 +11,8 @@ pub(crate) struct NextActions {
     pub(crate) everything: bool,
     /// Some effects may no longer be wanted.
     pub(crate) stop: bool,
+    /// Steps whose visit is over.
+    pub(crate) left: Vec<StepId>,
     /// Agents, prompts or tools were loaded again.
     pub(crate) reload: bool,
 }
@@ -20,6 +22,7 @@ impl NextActions {
         let mut next = Self::default();
         for (record, event) in records.iter().flat_map(|record| record.events.iter().map(move |event| (record, event)))
         {
+            next.left.extend(left_by(event).cloned());
             match event {
                 Event::Wanted { id, .. } | Event::Reserved { id, .. } | Event::Interrupted { id, .. } => {
                     next.effects.push(id.clone());
@@ -68,6 +71,15 @@ impl NextActions {
         // After a crash, effects that were wanted and never begun must be found among all open ones.
         next.everything |= records.iter().any(|record| matches!(record.input, Input::Recovered { .. }));
         next
+    }
+}
+
+/// The step whose visit an event ends.
+fn left_by(event: &Event) -> Option<&StepId> {
+    match event {
+        Event::StepDone { step, .. } | Event::StepFailed { step, .. } | Event::StepCancelled { step } => Some(step),
+        Event::Judged { step, verdict } if *verdict != Judgement::Accept => Some(step),
+        _ => None,
     }
 }
 

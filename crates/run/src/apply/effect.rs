@@ -389,6 +389,7 @@ impl Run {
 
     /// Notes that a call of a step has changed something, or may have.
     fn note_change(&mut self, id: &EffectAddress, reply: &Reply) {
+        self.note_background(id, reply);
         let has_changes = match reply {
             Reply::Output(output) => !output.changes.is_empty() || output.unlisted.is_some() || output.more.is_some(),
             Reply::Said(_) | Reply::Verdict(_) | Reply::Answer(_) => return,

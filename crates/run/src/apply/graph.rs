@@ -142,6 +142,7 @@ fn fresh(spec: &StepSpec, role: StepRole) -> Step {
         halted: None,
         citations: Vec::new(),
         actions: None,
+        background: Vec::new(),
         has_acted: false,
         superseded: false,
         rejected_by: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::event::{Judgement, Note};
 use crate::id::{EffectAddress, StepId};
 use crate::open_effect::{Funds, OpenEffect};
-use crate::reply::{Failure, FailureKind};
+use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::Run;
 use crate::step::{ConversationEntry, PriorVisit, Step, StepState};
 
@@ -66,6 +66,7 @@ impl Run {
         step.outdated_by = None;
         step.conversation.clear();
         step.compacted = crate::step::CompactedFacts::default();
+        step.background.clear();
         step.shown.clear();
         step.size = None;
         step.summary_asks = 0;
@@ -130,6 +131,25 @@ impl Run {
         self.steps[at].conversation = Vec::new();
         self.steps[at].carried = None;
         self.steps[at].opening = None;
+    }
+
+    /// Notes which background commands of a step run now.
+    pub(super) fn note_background(&mut self, id: &EffectAddress, reply: &Reply) {
+        if let Reply::Output(output) = reply
+            && let Some(running) = &output.background
+        {
+            self.with_step(&id.step, |step| step.background.clone_from(running));
+        }
+    }
+
+    /// The step's model will be told this before its next turn.
+    pub(super) fn advised(&mut self, id: &StepId, note: &Note) {
+        self.with_step(id, |step| {
+            if let Note::BackgroundEnded { .. } = note {
+                step.background.clear();
+            }
+            step.pending.push(note.clone());
+        });
     }
 
     /// The steps that waited for this one only may begin.
@@ -211,6 +231,7 @@ impl Run {
         }
         self.halted -= u32::from(step.halted.take().is_some());
         step.state = state;
+        step.background = Vec::new();
         step.pending = Vec::new();
         step.prepared = Vec::new();
         step.side_answer = None;

@@ -110,6 +110,15 @@ impl Run {
         }
     }
 
+    /// A background command may be told anything that its step knows, and write it to any file.
+    fn taint_by_background(&mut self, at: usize, origins: &Origins) {
+        let step = &self.steps[at];
+        if step.background.is_empty() || origins.is_empty() || self.is_in_copy(&step.spec.id) {
+            return;
+        }
+        self.tainted.entry(".".to_owned()).or_default().merge(origins);
+    }
+
     /// A call has replied: its step reads the output, and the files it changed carry the origins in its context.
     pub(super) fn reply_is_read(&mut self, at: usize, id: &EffectAddress, reply: &Reply) {
         self.unlisted_writers.remove(id);
@@ -138,6 +147,7 @@ impl Run {
         if !self.is_in_copy(&id.step) {
             self.taint(&prepared, listed(reply).as_deref(), &origins);
         }
+        self.taint_by_background(at, &origins);
         self.steps[at].origins = origins;
         if let Some(outer) = id.outer() {
             // From here on, the code that made the call may write this text anywhere.

@@ -1,9 +1,10 @@
 //! Decides about inputs from people and processes: answer, approve, pause, resume, cancel, recover, fork.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::effect::{Effect, EffectClass, HOOKS_PASSED, PreparedCall};
-use crate::event::{Event, Judgement};
+use crate::event::{Event, Judgement, Note};
 use crate::goal::{ApprovalMode, Budget, BudgetLimit, ChosenModel, RunSettings};
 use crate::id::{EffectAddress, EffectKind, Millis, RunId, StepId};
 use crate::input::{ForkChange, RecoveryFinding, RecoveryOutcome};
@@ -150,6 +151,14 @@ impl Run {
             }
         }
         events
+    }
+
+    /// Tells steps that are at work which of their background commands are gone.
+    pub(super) fn background_ended(&self, ended: &BTreeMap<StepId, Vec<String>>) -> Vec<Event> {
+        let is_told = |step: &StepId| self.step(step).is_some_and(|step| !step.background.is_empty());
+        let told = ended.iter().filter(|(step, _)| is_told(step));
+        let told = told.map(|(step, names)| (step.clone(), Note::BackgroundEnded { names: names.clone() }));
+        told.map(|(step, note)| Event::Advised { step, note }).collect()
     }
 
     fn recover_one(&self, id: &EffectAddress, open: &OpenEffect, found: &[RecoveryFinding], events: &mut Vec<Event>) {

@@ -173,7 +173,8 @@ impl Step {
             | Note::RepeatedCall { .. }
             | Note::CutOff
             | Note::FalseCitations { .. }
-            | Note::Told { .. } => false,
+            | Note::Told { .. }
+            | Note::BackgroundEnded { .. } => false,
         };
         self.conversation
             .iter()

@@ -1,7 +1,10 @@
 //! What a new process makes of what the old one left open.
 
-use crate::support::{World, at, calls, given, gives, opaque, resume, says};
-use updraft_run::{EffectClass, PreparedCall, RecoveryFinding, RecoveryOutcome};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::support::{World, at, calls, given, gives, id, opaque, resume, says};
+use updraft_run::{EffectClass, Input, PreparedCall, RecoveryFinding, RecoveryOutcome, Reply, ToolOutput};
 
 /// A call of a class, begun or not, when the process ends.
 fn cut_off(class: EffectClass, begun: bool, found: Option<RecoveryOutcome>) -> World {
@@ -117,4 +120,23 @@ fn one_call_in_doubt_does_not_hold_up_the_others() {
     model: send({"q":"x"}), read({"q":"y"})
     tools: outcome unknown: it had begun when the process ended, and left no trace | Y
     "#);
+}
+
+#[test]
+fn a_step_is_told_once_which_background_commands_ended_with_the_process() {
+    let mut world = World::of(given(&["a", "b"]));
+    world.reply(&at("a/0/0/ask.0"), calls(&["start server"]));
+    let running = ToolOutput { text: "runs".into(), background: Some(vec!["bg1".into()]), ..ToolOutput::default() };
+    world.reply(&at("a/0/0/call.0"), Reply::Output(Arc::new(running)));
+    assert_eq!(world.step("a").background, ["bg1"]);
+    world.recover(Vec::new());
+    let ended: BTreeMap<_, _> = ["a", "b"].map(|step| (id(step), vec!["bg1".to_owned()])).into();
+    for _ in 0..2 {
+        world.feed(Input::BackgroundEnded { ended: ended.clone() });
+    }
+    assert!(world.step("a").background.is_empty());
+    world.reply(&at("a/0/1/ask.0"), calls(&["start again"]));
+    world.reply(&at("a/0/1/call.0"), gives("ok"));
+    assert_eq!(world.talk("a").matches("bg1").count(), 1, "{}", world.talk("a"));
+    assert_eq!(world.talk("b").matches("bg1").count(), 0, "it had none");
 }

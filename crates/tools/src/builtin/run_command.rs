@@ -11,7 +11,8 @@ use updraft_sandbox::{
 };
 use updraft_workspace::Place;
 
-use super::{changes, parse, reply, spec, whole};
+use super::{background, changes, parse, reply, spec, whole};
+use crate::background_commands::{BackgroundCommands, BackgroundStart};
 use crate::confinement::{Confinement, NO_NETWORK, not_started};
 use crate::shell;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
@@ -30,6 +31,7 @@ const KEPT: usize = 8 << 20;
 pub(super) struct RunCommand {
     spec: ToolSpec,
     confinement: Confinement,
+    background: BackgroundCommands,
 }
 
 #[derive(Deserialize)]
@@ -39,11 +41,13 @@ struct Args {
     folder: Option<String>,
     #[serde(default, deserialize_with = "whole")]
     seconds: Option<u64>,
+    #[serde(default)]
+    background: bool,
 }
 
 impl RunCommand {
-    pub(super) fn new(confinement: Confinement) -> Self {
-        let parameters = json!({
+    pub(super) fn new(confinement: Confinement, background: BackgroundCommands) -> Self {
+        let mut parameters = json!({
             "type": "object",
             "properties": {
                 "command": { "type": "string", "description": "Passed to `sh -c` in the workspace.", "examples": ["ls -l"] },
@@ -53,6 +57,12 @@ impl RunCommand {
             "required": ["command"],
             "additionalProperties": false
         });
+        if !confinement.only_reads() {
+            parameters["properties"]["background"] = json!({
+                "type": "boolean",
+                "description": "Keep it running (servers, watchers) and go on; see `background`."
+            });
+        }
         let writes = if confinement.only_reads() {
             "can write in its own /tmp only (this run is read-only: writing in the workspace fails)"
         } else {
@@ -63,7 +73,7 @@ impl RunCommand {
             "Run a shell command in a sandbox: it sees the workspace and the system's programs, {writes}, and gets no \
              input. {network} When it ends, all processes it started end too."
         );
-        Self { spec: spec("run_command", &description, parameters), confinement }
+        Self { spec: spec("run_command", &description, parameters), confinement, background }
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
@@ -82,6 +92,13 @@ impl RunCommand {
             Some(empty) => self.confinement.policy_for_looking(root, empty.path()),
             None => self.confinement.policy_for(root),
         };
+        if args.background && !only_reads {
+            let folder = args.folder.as_deref().map(|folder| cx.place.workspace.locate(folder)).transpose()?;
+            let folder = folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()));
+            let start = BackgroundStart { command: args.command, folder, policy };
+            let started = self.background.start(start, &self.confinement, cx).await?;
+            return Ok(background::started(&started, &self.background, &self.confinement, cx).await);
+        }
         if !only_reads {
             policy.staged.clone_from(&self.confinement.staged);
         }
@@ -98,12 +115,14 @@ impl RunCommand {
             env: self.confinement.environment.clone(),
             cwd: Some(folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()))),
             output: Streams::Capture(CaptureOptions { head: KEPT, tail: KEPT, listener, ..CaptureOptions::default() }),
+            network: self.background.network(&cx.around),
             ..Command::new("sh")
         };
         let began = now();
         let ended = sandbox.run(&policy, command, &[]).await.map_err(|error| not_started(&error))?;
         self.confinement.remember(&ended.moved_aside, &cx.around.run);
         let mut output = output(&ended, more_time(set));
+        output.hosts.extend(self.background.reached(&cx.around));
         if !only_reads {
             changes::tell(&mut output, &ended, &policy.write, began + ended.waited, cx).await;
         }
@@ -133,8 +152,9 @@ impl Tool for RunCommand {
         }
         let (hosts, granted) = (self.confinement.hosts(), self.confinement.is_granted());
         let installs = shell::only_installs(&parts);
+        let in_background = args["background"] == json!(true);
         let fixed = PreparedCall { class, outside, sends, destroys, granted, installs, ..PreparedCall::default() };
-        PreparedCall { command, parts, hosts, lists_changes: self.confinement.gathers(), ..fixed }
+        PreparedCall { command, parts, hosts, lists_changes: self.confinement.gathers() && !in_background, ..fixed }
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
@@ -148,8 +168,8 @@ impl Tool for RunCommand {
     }
 }
 
-pub(super) fn tool(confinement: Confinement) -> Arc<dyn Tool> {
-    Arc::new(RunCommand::new(confinement))
+pub(super) fn tool(confinement: Confinement, background: BackgroundCommands) -> Arc<dyn Tool> {
+    Arc::new(RunCommand::new(confinement, background))
 }
 
 fn no_folder(error: &std::io::Error) -> Failure {
@@ -198,14 +218,20 @@ fn output(ended: &ChildResult, more_time: String) -> ToolOutput {
     ToolOutput { text: lines.join("\n") + "\n", value: Some(value), is_error, hosts, ..ToolOutput::default() }
 }
 
-/// The note that says how a command can get more time.
+/// What a command that hangs does not wait for, and what helps those that ask or never end.
+const NO_INPUT: &str = "it did not wait for input, which is empty; what asks needs a flag such as `-y` or `CI=1`, what never ends \
+                        `background`";
+
+/// The note that says what a command that took too long did not wait for, and how it can get more time.
 fn more_time(set: Option<Duration>) -> String {
     match set {
         Some(most) => {
             let most = most.as_secs_f64();
-            format!("[`seconds` may be up to {most}; the user can allow more with `sandbox.time` in the settings]")
+            format!(
+                "[{NO_INPUT}; `seconds` may be up to {most}; the user can allow more with `sandbox.time` in the settings]"
+            )
         }
-        None => format!("[`seconds` may be up to {LONGEST_TIME}]"),
+        None => format!("[{NO_INPUT}; `seconds` may be up to {LONGEST_TIME}]"),
     }
 }
 

@@ -2,6 +2,7 @@
 //! `workers` measures its process and stands apart.
 
 mod attacks;
+mod background;
 mod browser;
 mod browser_hostile;
 #[path = "../common/mod.rs"]
