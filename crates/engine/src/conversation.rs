@@ -89,7 +89,7 @@ impl Conversation {
         let context = &*snapshot.context;
         let kit = from.kit;
         let equipped = kit.agent(&step.spec.agent);
-        let briefly = step.role == StepRole::Plan && run.settings().plans_briefly();
+        let briefly = step.role == StepRole::Plan && run.settings().has_small_window();
         let system = if briefly {
             kit.small_planner.clone()
         } else {

@@ -21,7 +21,7 @@ pub(crate) fn schema(run: &Run) -> Arc<Value> {
         let cards = run.roster().agents.iter().filter(|card| is_one(card.role()));
         cards.map(|card| card.name.as_str()).collect()
     };
-    if run.settings().plans_briefly() {
+    if run.settings().has_small_window() {
         return Arc::new(Graph::sequence_schema(&names(works_in_sequence)));
     }
     let models: Vec<&str> = models_to_choose(run).map(|(name, _)| name).collect();

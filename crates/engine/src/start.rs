@@ -175,7 +175,7 @@ impl NewRun<'_> {
             card.model =
                 card.model.take().and_then(|name| (self.models)(&name)).filter(|own| *own != self.settings.model);
             let small = self.agents.get(&card.name).and_then(|agent| agent.small.as_ref());
-            let uses_small_model = card.model.is_none() && self.settings.plans_briefly();
+            let uses_small_model = card.model.is_none() && self.settings.has_small_window();
             if let (Some(small), Some(own)) = (small.filter(|_| uses_small_model), words.agents.get_mut(&card.name)) {
                 own.prompt.clone_from(small);
             }

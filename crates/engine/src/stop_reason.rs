@@ -8,11 +8,13 @@ pub fn why_stopped(run: &Run) -> Option<String> {
     let kind = match which {
         BudgetLimit::Model => FailureKind::Outage,
         BudgetLimit::Window => FailureKind::TooLong,
+        BudgetLimit::Loop => FailureKind::ModelBehavior,
         BudgetLimit::Cost | BudgetLimit::Tokens | BudgetLimit::Time | BudgetLimit::Turns | BudgetLimit::Calls => {
             FailureKind::Budget
         }
     };
-    let is_of_steps = matches!(which, BudgetLimit::Model | BudgetLimit::Turns | BudgetLimit::Window);
+    let is_of_steps =
+        matches!(which, BudgetLimit::Model | BudgetLimit::Turns | BudgetLimit::Window | BudgetLimit::Loop);
     let halted = run.halted().filter(|(_, why)| why.kind == kind && is_of_steps);
     let halted: Vec<_> = halted.collect();
     let Some((step, why)) = halted.first() else { return Some(limit_reached(run, *which)) };
@@ -23,6 +25,11 @@ pub fn why_stopped(run: &Run) -> Option<String> {
     };
     Some(match which {
         BudgetLimit::Model => format!("{why}{others}"),
+        BudgetLimit::Loop => format!(
+            "step `{}` went round in circles: it {why}{others}; tell it what to do instead (`updraft tell`), or give it another \
+             model (`--model`)",
+            step.spec.id
+        ),
         _ => format!("step `{}` is not done: {why}{others}", step.spec.id),
     })
 }
@@ -37,7 +44,7 @@ pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
             Some(next) => format!(" --max-tokens {}", rounded(spent_tokens(run) + 2 * next.tokens, 1000)),
             None => " --max-tokens N".to_owned(),
         },
-        RunPhase::Exhausted(BudgetLimit::Model) => String::new(),
+        RunPhase::Exhausted(BudgetLimit::Model | BudgetLimit::Loop) => String::new(),
         RunPhase::Exhausted(BudgetLimit::Window) => " --model MODEL".to_owned(),
         RunPhase::Exhausted(which) => format!(" {} N", which.flag().1),
         _ => String::new(),
@@ -64,7 +71,7 @@ pub fn raised_limit(run: &Run) -> Option<Budget> {
         BudgetLimit::Time => Budget { time: twice(budget.time.map(|time| time.0)).map(Millis), ..Budget::default() },
         BudgetLimit::Turns => Budget { turns: Some(more_turns(run)), ..Budget::default() },
         BudgetLimit::Calls => Budget { calls: twice(budget.calls), ..Budget::default() },
-        BudgetLimit::Model | BudgetLimit::Window => return None,
+        BudgetLimit::Model | BudgetLimit::Window | BudgetLimit::Loop => return None,
     })
 }
 
@@ -87,7 +94,7 @@ fn limit_reached(run: &Run, which: BudgetLimit) -> String {
         BudgetLimit::Time => budget.time.map(|time| format!("{} s", time.0.div_ceil(1000))),
         BudgetLimit::Turns => budget.turns.map(|n| n.to_string()),
         BudgetLimit::Calls => budget.calls.map(|n| n.to_string()),
-        BudgetLimit::Model | BudgetLimit::Window => None,
+        BudgetLimit::Model | BudgetLimit::Window | BudgetLimit::Loop => None,
     };
     let limit = limit.map(|limit| format!(" ({limit})")).unwrap_or_default();
     format!("limit reached: {}{limit}{}", which.flag().0, reserved(run, which).unwrap_or_default())
@@ -115,7 +122,12 @@ fn reserved(run: &Run, which: BudgetLimit) -> Option<String> {
                 Cost(left)
             ))
         }
-        BudgetLimit::Time | BudgetLimit::Turns | BudgetLimit::Calls | BudgetLimit::Model | BudgetLimit::Window => None,
+        BudgetLimit::Time
+        | BudgetLimit::Turns
+        | BudgetLimit::Calls
+        | BudgetLimit::Model
+        | BudgetLimit::Window
+        | BudgetLimit::Loop => None,
     }
 }
 

@@ -153,7 +153,9 @@ pub(crate) fn note_in_words(note: &Note, kit: &PromptKit) -> String {
         Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
         Note::AllToolsFailed => kit.say("all-tools-failed", &[]),
         Note::CutOff => kit.say("cut-off", &[]),
-        Note::RepeatedCall { name } => kit.say("repeated-call", &[("call", name)]),
+        Note::RepeatedCall { name, times, returned } => {
+            kit.say("repeated-call", &[("call", name), ("times", &times.to_string()), ("returned", returned)])
+        }
         Note::PlanFaults { faults } => {
             let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
             kit.say("plan-faults", &[("faults", &list.join("\n"))])

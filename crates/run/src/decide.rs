@@ -19,6 +19,7 @@ mod kept_result;
 mod plan;
 mod plan_approval;
 mod prove;
+mod repetition;
 mod reservation;
 mod review;
 mod room;
@@ -201,8 +202,14 @@ impl Run {
 
     /// The limit because of which steps cannot continue.
     fn limit_of_halted(&self) -> BudgetLimit {
-        let for_length = |step: &Step| step.halted.as_ref().is_some_and(|why| why.kind == FailureKind::TooLong);
-        if self.steps.iter().any(for_length) { BudgetLimit::Window } else { BudgetLimit::Turns }
+        let halted_by = |kind| self.steps.iter().any(|step| step.halted.as_ref().is_some_and(|why| why.kind == kind));
+        if halted_by(FailureKind::TooLong) {
+            BudgetLimit::Window
+        } else if halted_by(FailureKind::ModelBehavior) {
+            BudgetLimit::Loop
+        } else {
+            BudgetLimit::Turns
+        }
     }
 
     fn has_begun(&self, id: &crate::EffectAddress) -> bool {

@@ -437,10 +437,16 @@ pub enum Note {
     },
     /// All tools of this turn failed: answer from what is known.
     AllToolsFailed,
-    /// The model repeats the same call.
+    /// The model repeats the same call, and it returns the same.
     RepeatedCall {
         /// The tool.
         name: String,
+        /// How often it has returned this in the newest turns.
+        #[serde(default)]
+        times: u32,
+        /// The beginning of what it returned.
+        #[serde(default)]
+        returned: String,
     },
     /// The last answer reached the output limit; the next answer is appended to it.
     CutOff,

@@ -322,12 +322,13 @@ pub struct ChosenModel {
     pub window: Option<u64>,
 }
 
-/// A planner with a context window of at most this many tokens gets a short prompt and plans a sequence.
-const SMALL_WINDOW: u64 = 8_192;
+/// A model with a context window of at most this many tokens gets a short prompt, few tools and short results, and plans a
+/// sequence.
+pub const SMALL_WINDOW: u64 = 16_384;
 
 impl RunSettings {
-    /// Whether the planner's model is small, so that it is asked briefly and for a simpler plan.
-    pub fn plans_briefly(&self) -> bool {
+    /// Whether the run's model is small, so that it is asked briefly, with few tools, and for a simpler plan.
+    pub fn has_small_window(&self) -> bool {
         self.window.is_some_and(|window| window <= SMALL_WINDOW)
     }
 }
@@ -432,6 +433,8 @@ pub enum BudgetLimit {
     Model,
     /// The context window of a model.
     Window,
+    /// A model that makes the same call again and again.
+    Loop,
 }
 
 impl BudgetLimit {
@@ -447,6 +450,7 @@ impl BudgetLimit {
             BudgetLimit::Model => ("waiting for a model", ""),
             // A model with a larger window takes the conversation.
             BudgetLimit::Window => ("the context window", "--model"),
+            BudgetLimit::Loop => ("going round in circles", ""),
         }
     }
 }

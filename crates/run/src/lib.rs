@@ -103,7 +103,7 @@ pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, HOOKS_PASSED, 
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
     AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, ChosenModel, DueTime, Goal, ReflectionMode, Roster, RunMode,
-    RunSettings, RunStart,
+    RunSettings, RunStart, SMALL_WINDOW,
 };
 pub use grants::{CommandGrants, GrantFlags};
 pub use graph::{Graph, GraphContext, GraphFault, StepField, StepSpec, Tries, TryPlanner, close_to};

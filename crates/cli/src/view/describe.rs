@@ -304,7 +304,9 @@ fn note_words(note: &Note) -> String {
         Note::Unfit { what } => format!("does not fit: {}", short(what, 120)),
         Note::AllToolsFailed => "all tools failed".into(),
         Note::CutOff => "the answer was cut off at the limit on output; it is asked to continue".into(),
-        Note::RepeatedCall { name } => format!("the same call of {name} again"),
+        Note::RepeatedCall { name, times, .. } => {
+            format!("the same call of {name} with the same result, {times} times")
+        }
         Note::PlanFaults { faults } => format!("faults of the plan: {}", short(&faults.join("; "), 140)),
         Note::FalseCitations { faults } => format!("citations do not hold: {}", short(&faults.join("; "), 140)),
         Note::BackgroundEnded { names } => format!("ended with the program: {}", names.join(", ")),

@@ -207,7 +207,9 @@ impl Run {
     pub(super) fn let_go_on(&mut self) {
         for (at, step) in self.steps.iter_mut().enumerate().filter(|_| self.halted > 0) {
             let why = step.halted.take();
-            if why.is_some_and(|why| matches!(why.kind, FailureKind::Budget | FailureKind::TooLong)) {
+            if why.is_some_and(|why| {
+                matches!(why.kind, FailureKind::Budget | FailureKind::TooLong | FailureKind::ModelBehavior)
+            }) {
                 self.attention.insert(at);
             }
         }

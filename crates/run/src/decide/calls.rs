@@ -5,18 +5,19 @@ use crate::assumption::Assumption;
 use crate::call_order::{CallOrder, due_calls, has_unknown_outcome};
 use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
+use crate::goal::SMALL_WINDOW;
 use crate::id::{EffectAddress, EffectKind};
 use crate::message::{ModelAnswer, ToolCall};
 use crate::permission::{ApprovalRequest, ConsideredCall, Permission, additive_call};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::sentences;
 use crate::state::Run;
-use crate::step::{CallSlot, ConversationEntry, Step};
+use crate::step::{CallSlot, ConversationEntry, Step, StepRole};
 use crate::users_own_calls::ComparableCall;
 
 use super::failed_step::fail;
 use super::guard::after_stopped_call;
-use super::turn::told_of_last_turn;
+use super::turn::{has_failed, told_of_last_turn};
 
 impl Run {
     /// Decides what follows from a model's answer: calls, or the end of the visit.
@@ -43,16 +44,10 @@ impl Run {
                 let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
                 return self.correct(step, turn, Note::Unfit { what }, &otherwise);
             }
-            return self.conclude(step, turn, answer);
+            return self.look_first(step, turn).unwrap_or_else(|| self.conclude(step, turn, answer));
         }
         if turn + 1 >= self.turns_of(step) {
             return self.out_of_turns(step, "");
-        }
-        let repeats = self.repeats(step, &calls);
-        if repeats >= self.most_repeats() {
-            let name = &calls[0].name;
-            let why = format!("called `{name}` {repeats} times with the same arguments");
-            return fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
         let decided = self.decide_calls(step, turn, &vec![CallSlot::Undecided; calls.len()], &calls);
         if let [Event::Exhausted { .. } | Event::StepFailed { .. }] = decided.as_slice() {
@@ -62,12 +57,29 @@ impl Run {
         if told_of_last_turn(step.conversation.iter().rev().skip(1)) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::MoreTurns });
         }
-        if repeats >= 3 {
-            let note = Note::RepeatedCall { name: calls[0].name.clone() };
-            events.push(Event::Advised { step: step.spec.id.clone(), note });
-        }
         events.extend(decided);
         events
+    }
+
+    /// A small model likes to answer before it has looked at anything, and to call what failed done: it is sent back once.
+    fn look_first(&self, step: &Step, turn: u32) -> Option<Vec<Event>> {
+        let has_tools = self.card(&step.spec.agent)?.tools.iter().any(|tool| tool != ASK_USER);
+        let is_small = self.window_of(&step.spec.id) <= SMALL_WINDOW;
+        let may = step.role == StepRole::Work && step.corrections() == 0 && turn + 1 < self.turns_of(step);
+        if !is_small || !may || !has_tools {
+            return None;
+        }
+        let last = step.conversation.iter().rev().find_map(|entry| match entry {
+            ConversationEntry::Results(results) => Some(results),
+            ConversationEntry::Answer(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
+        });
+        let what = match last {
+            None => NOTHING_CALLED,
+            Some(results) if results.outcomes.iter().all(has_failed) => LAST_CALL_FAILED,
+            Some(_) => return None,
+        };
+        let otherwise = Failure::new(FailureKind::ModelBehavior, what);
+        Some(self.correct(step, turn, Note::Unfit { what: what.to_owned() }, &otherwise))
     }
 
     /// Decides about the calls of an answer whose turn it is, or stops if no more calls may be made. When the answer has
@@ -212,25 +224,15 @@ impl Run {
         let unseen = origins.could_misuse(prepared) && !origins.are_within(verdict.origins.names());
         unseen.then(|| sentences::injection_since(&origins))
     }
-
-    /// How many turns in a row, this one included, asked for exactly these calls.
-    fn repeats(&self, step: &Step, calls: &[ToolCall]) -> u32 {
-        let same = |answer: &ModelAnswer| {
-            let earlier = self.calls_in(step, answer);
-            earlier.len() == calls.len() && earlier.iter().zip(calls).all(|(a, b)| a.name == b.name && a.args == b.args)
-        };
-        let answers = step.conversation.iter().rev().filter_map(|entry| match entry {
-            ConversationEntry::Answer(answer) => Some(answer),
-            ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
-        });
-        answers.take_while(|answer| same(answer)).take(self.most_repeats() as usize).count() as u32
-    }
-
-    /// At least two: a single call is not a repetition, whatever the settings say.
-    fn most_repeats(&self) -> u32 {
-        self.settings.repeats.max(2)
-    }
 }
+
+/// What a small model is told that has called nothing.
+const NOTHING_CALLED: &str = "no tool was called, so nothing was read, run or changed. If the task is about files, first call the \
+                              tool that reads, changes or runs them. If not, give the answer again";
+
+/// What a small model is told whose last call failed.
+const LAST_CALL_FAILED: &str = "the last call failed, so it did nothing. Read its error, and call the tool again with what the \
+                                error asks for. If it cannot be done, say so in the answer";
 
 /// The failure of a step whose agent no longer exists, so that its rights are unknown.
 pub(super) fn missing_agent(step: &Step) -> Failure {

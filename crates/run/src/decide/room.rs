@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::conversation_size::bytes_shown;
 use crate::effect::Effect;
 use crate::event::Event;
+use crate::goal::SMALL_WINDOW;
 use crate::id::EffectKind;
 use crate::message::FinishReason;
 use crate::reply::{Failure, FailureKind, Reply};
@@ -16,9 +17,7 @@ use crate::shown::{Shortening, ShownPart, WindowSource};
 use crate::state::Run;
 use crate::step::{ConversationEntry, Step, StepState, ToolCallOutcome, TurnResults};
 
-/// A model with a window of at most this many tokens is small: long outputs confuse it.
-const SMALL_WINDOW: u64 = 16_384;
-/// Most bytes of one output that a small model is shown.
+/// Most bytes of one output that a small model is shown: long ones confuse it.
 const MAX_SMALL_OUTPUT_BYTES: u64 = 2 << 10;
 /// An output of which no more than this fits is not cut: only its name is shown.
 const MIN_SHOWN_BYTES: u64 = 400;

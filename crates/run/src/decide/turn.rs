@@ -2,6 +2,7 @@
 
 use crate::effect::Effect;
 use crate::event::{Event, Note};
+use crate::goal::SMALL_WINDOW;
 use crate::guard::is_before_work;
 use crate::id::EffectKind;
 use crate::reply::{Failure, FailureKind, Reply};
@@ -11,6 +12,7 @@ use crate::step::{ConversationEntry, Step, StepRole, StepState, ToolCallOutcome}
 use super::conclude::run_again;
 use super::failed_step::fail;
 use super::guard::after_stopped_call;
+use super::repetition::RepetitionEvents;
 
 impl Run {
     /// Begins a visit of a step.
@@ -127,18 +129,29 @@ impl Run {
             return events;
         }
         let mut events = Vec::new();
-        if !outcomes.is_empty() && outcomes.iter().all(has_failed) {
+        match self.after_repetition(step) {
+            Some(RepetitionEvents::Halted(halted)) => return halted,
+            Some(RepetitionEvents::Told(told)) => events.push(told),
+            None => {}
+        }
+        // A small model takes this for leave to give up. The error says what to do.
+        let is_small = self.window_of(&step.spec.id) <= SMALL_WINDOW;
+        if events.is_empty() && !is_small && !outcomes.is_empty() && outcomes.iter().all(has_failed) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::AllToolsFailed });
         }
         unless_stopped(events, self.ask(step, turn + 1))
     }
 }
 
-/// Whether a tool was called and failed. Refused calls and calls in doubt do not count.
-fn has_failed(outcome: &ToolCallOutcome) -> bool {
+/// Whether a tool was called and failed. Refused calls and calls in doubt do not count, nor does a program that ran and ended
+/// with an exit code: a failing test is what was asked for.
+pub(super) fn has_failed(outcome: &ToolCallOutcome) -> bool {
     match outcome {
         ToolCallOutcome::Replied(Reply::Failed(_) | Reply::TimedOut { .. }) => true,
-        ToolCallOutcome::Replied(Reply::Output(output)) => output.is_error,
+        ToolCallOutcome::Replied(Reply::Output(output)) => {
+            let has_ended = output.value.as_ref().is_some_and(|value| value["exit_code"].is_i64());
+            output.is_error && !has_ended
+        }
         ToolCallOutcome::Replied(
             Reply::Said(_) | Reply::Verdict(_) | Reply::Answer(_) | Reply::Cancelled | Reply::InDoubt { .. },
         )

@@ -220,7 +220,9 @@ fn a_plan_that_a_person_changed_first_still_folds() {
     let waiting = Run::fold(records[..2].to_vec());
     assert_eq!((waiting.status_word(), waiting.awaits_first_approval()), ("waiting", true));
     assert!(
-        waiting.planned_instead().is_some() && waiting.plan_approval().is_some() && waiting.settings().plans_briefly()
+        waiting.planned_instead().is_some()
+            && waiting.plan_approval().is_some()
+            && waiting.settings().has_small_window()
     );
     let run = Run::fold(records);
     let model = run.model_of(&updraft_run::StepId::parse("mine").unwrap());

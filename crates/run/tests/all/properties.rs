@@ -7,9 +7,9 @@ use crate::support::{World, calls, cancel, costs, fails, gives, graph, plan, rai
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::json;
 use updraft_run::{
-    ApprovalMode, Budget, CallOrder, Ceiling, Cost, Effect, EffectAddress, EffectClass, EffectKind, Event, Funds,
-    Graph, Input, Millis, PreparedCall, RecoveryFinding, RecoveryOutcome, ReflectionMode, Reply, Roster, RunMode,
-    RunPhase, RunSettings, RunStart, Verdict,
+    ApprovalMode, Budget, BudgetLimit, CallOrder, Ceiling, Cost, Effect, EffectAddress, EffectClass, EffectKind, Event,
+    Funds, Graph, Input, Millis, PreparedCall, RecoveryFinding, RecoveryOutcome, ReflectionMode, Reply, Roster,
+    RunMode, RunPhase, RunSettings, RunStart, Verdict,
 };
 
 /// Something the world does. Numbers pick among what there is at that moment.
@@ -338,7 +338,14 @@ fn ends(world: &mut World, tally: &mut Tally) {
     };
     world.feed(raise(all));
     for _ in 0..3_000 {
-        let Some((id, open)) = world.run.open().iter().next() else { break };
+        let Some((id, open)) = world.run.open().iter().next() else {
+            // A step that went round in circles gets another try each time.
+            if *world.run.phase() != RunPhase::Exhausted(BudgetLimit::Loop) {
+                break;
+            }
+            world.feed(crate::support::resume());
+            continue;
+        };
         let (id, open) = (id.clone(), open.clone());
         match open.effect {
             Effect::Question { .. } => tally.reply(world, &id, Reply::Said("blue".into())),

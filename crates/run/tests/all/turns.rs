@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, fails, given, gives, gives_value, says, start, writes};
 use serde_json::json;
-use updraft_run::{Budget, BudgetLimit, ModelAnswer, Reply, RunMode, RunPhase, RunSettings, RunStart, ToolCall};
+use updraft_run::{
+    Budget, BudgetLimit, ModelAnswer, Reply, RunMode, RunPhase, RunSettings, RunStart, ToolCall, ToolOutput,
+};
 
 fn with(settings: RunSettings, start: RunStart) -> RunStart {
     RunStart { settings: Arc::new(settings), ..start }
@@ -187,38 +189,104 @@ fn a_refusal_or_a_doubt_is_no_reason_to_do_without_tools() {
 }
 
 #[test]
-fn the_same_call_again_and_again_is_noticed_then_stopped_with_its_name() {
-    let world = World::of(given(&["a"]))
-        .says("a", [calls(&["read x"]), calls(&["read x"]), calls(&["read x"]), calls(&["read x"]), calls(&["read x"])])
+fn a_program_that_ends_with_an_exit_code_is_no_tool_that_failed() {
+    let said = |value| ToolOutput { text: "1 failed".into(), is_error: true, value, ..ToolOutput::default() };
+    for (value, told) in [(Some(json!({"exit_code": 1})), 0), (None, 1)] {
+        let world = World::of(given(&["a"]))
+            .says("a", [calls(&["run_python tests"]), says("one fails")])
+            .gives("run_python", Reply::Output(Arc::new(said(value))))
+            .go();
+        assert_eq!(world.transcript().matches("all_tools_failed").count(), told, "{}", world.transcript());
+    }
+}
+
+#[test]
+fn the_same_call_with_the_same_result_is_told_then_stops_the_run_which_can_be_resumed() {
+    let again = || calls(&["read x"]);
+    let mut world = World::of(given(&["a"]))
+        .says("a", [again(), again(), again(), again(), again(), again(), says("ok")])
         .gives("read", gives("same"))
         .go();
-    insta::assert_snapshot!(world.transcript(), @r#"
-    started: the goal
-    planned because "first": a
-    wants a/0/0/ask.0
-    a/0/0/ask.0 says read({"q":"x"})
-    wants a/0/0/call.0
-    a/0/0/call.0 gives same
-    wants a/0/1/ask.0
-    a/0/1/ask.0 says read({"q":"x"})
-    wants a/0/1/call.0
-    a/0/1/call.0 gives same
-    wants a/0/2/ask.0
-    a/0/2/ask.0 says read({"q":"x"})
-    tells a: {"repeated_call":{"name":"read"}}
-    wants a/0/2/call.0
-    a/0/2/call.0 gives same
-    wants a/0/3/ask.0
-    a/0/3/ask.0 says read({"q":"x"})
-    tells a: {"repeated_call":{"name":"read"}}
-    wants a/0/3/call.0
-    a/0/3/call.0 gives same
-    wants a/0/4/ask.0
-    a/0/4/ask.0 says read({"q":"x"})
-    a failed (model_behavior): called `read` 5 times with the same arguments
-    a judged: "give_up"
-    finished:  [model_behavior: step `a` failed: called `read` 5 times with the same arguments]
-    "#);
+    let told = |world: &World| world.transcript().matches("repeated_call").count();
+    assert_eq!(told(&world), 3, "at the third, fourth and fifth: {}", world.talk("a"));
+    for said in ["\"times\":3", "\"returned\":\"same\""] {
+        assert!(world.talk("a").contains(said), "{}", world.talk("a"));
+    }
+    assert_eq!(world.status("a"), "waiting");
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Loop));
+    let why =
+        "a halted (model_behavior): called `read` 5 times with the same arguments and got the same result each time";
+    assert!(world.transcript().contains(why), "{}", world.transcript());
+
+    world.feed(crate::support::resume());
+    world.work();
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Loop), "it got one more try");
+    assert_eq!(told(&world), 4);
+    world.feed(crate::support::resume());
+    world.work();
+    assert_eq!(world.answer(), "ok");
+}
+
+/// A call, or the end of the work.
+fn call_or_end(call: &str) -> Reply {
+    if call.is_empty() { says("ok") } else { calls(&[call]) }
+}
+
+#[test]
+fn a_repetition_is_counted_with_other_calls_between_and_not_across_a_change() {
+    let turns = ["read x", "read y", "read x", "read z", "read x", ""];
+    let world = World::of(given(&["a"])).says("a", turns.map(call_or_end)).gives("read", gives("same")).go();
+    assert_eq!(world.transcript().matches("repeated_call").count(), 1);
+
+    let changed = serde_json::from_value(json!({"path": "f"})).unwrap();
+    let written = ToolOutput { text: "written".into(), changes: vec![changed], ..ToolOutput::default() };
+    let turns = ["read x", "read x", "write f", "read x", "read x", ""];
+    let world = World::of(given(&["a"]))
+        .says("a", turns.map(call_or_end))
+        .gives("read", gives("same"))
+        .gives("write", Reply::Output(Arc::new(written)))
+        .go();
+    assert_eq!(world.transcript().matches("repeated_call").count(), 0, "{}", world.transcript());
+}
+
+#[test]
+fn a_call_whose_result_changes_is_no_repetition() {
+    let mut world = World::of(given(&["a"])).says("a", ["read x"; 8].map(call_or_end));
+    for turn in 0..7 {
+        world.step_on();
+        world.reply(&at(&format!("a/0/{turn}/call.0")), gives(&format!("{turn}")));
+    }
+    world.step_on();
+    assert!(!world.transcript().contains("repeated_call"), "{}", world.transcript());
+    assert_eq!((world.status("a"), world.open()), ("running", vec!["a/0/7/call.0".to_owned()]));
+}
+
+#[test]
+fn a_small_model_is_told_at_the_first_repetition_and_stopped_later() {
+    let settings = RunSettings { window: Some(8_192), turns: 40, ..RunSettings::default() };
+    let world = World::of(with(settings, given(&["a"])))
+        .says("a", ["read x"; 10].map(call_or_end))
+        .gives("read", gives("same"))
+        .go();
+    assert_eq!(world.transcript().matches("repeated_call").count(), 9, "{}", world.transcript());
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Loop));
+}
+
+#[test]
+fn a_small_model_that_has_called_nothing_is_sent_to_look_once() {
+    let settings = |window| RunSettings { window: Some(window), ..RunSettings::default() };
+    let blind = |window| World::of(with(settings(window), given(&["a"]))).says("a", [says("10"), says("37")]).go();
+    assert_eq!((blind(16_384).answer().as_str(), blind(32_768).answer().as_str()), ("37", "10"));
+    let looked = World::of(with(settings(8_192), given(&["a"])))
+        .says("a", [calls(&["read x"]), says("37"), says("38")])
+        .gives("read", gives("X"))
+        .go();
+    assert_eq!(looked.answer(), "37");
+    let failed = World::of(with(settings(8_192), given(&["a"])))
+        .says("a", [calls(&["read x"]), says("done"), says("it cannot be read")])
+        .gives("read", fails("there is no such file"))
+        .go();
+    assert_eq!(failed.answer(), "it cannot be read");
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn raise_form(scene: &RunScene<'_>) -> Markup {
         BudgetLimit::Tokens => ("New limit on tokens", true),
         BudgetLimit::Turns => ("New limit on turns", true),
         BudgetLimit::Calls => ("New limit on tool calls", true),
-        BudgetLimit::Time | BudgetLimit::Model | BudgetLimit::Window => {
+        BudgetLimit::Time | BudgetLimit::Model | BudgetLimit::Window | BudgetLimit::Loop => {
             ("New limit on time, such as 90s, 10m or 1h30m", false)
         }
     };

@@ -36,7 +36,7 @@ fn written(budget: &Budget, which: BudgetLimit) -> Option<String> {
         BudgetLimit::Time => budget.time.map(|time| format!("{}s", time.0.div_ceil(1_000))),
         BudgetLimit::Turns => budget.turns.map(|turns| turns.to_string()),
         BudgetLimit::Calls => budget.calls.map(|calls| calls.to_string()),
-        BudgetLimit::Model | BudgetLimit::Window => None,
+        BudgetLimit::Model | BudgetLimit::Window | BudgetLimit::Loop => None,
     }
 }
 
@@ -82,6 +82,9 @@ fn read(run: &Run, which: BudgetLimit, text: &str) -> Result<Budget, Fault> {
             Ok(Budget { calls: Some(calls), ..Budget::default() })
         }
         BudgetLimit::Model => Err(Fault::usage("the run waits for its model, not for a limit; resume it without one")),
+        BudgetLimit::Loop => {
+            Err(Fault::usage("the run went round in circles, and no limit was reached; resume it without one"))
+        }
         BudgetLimit::Window => Err(Fault::usage(
             "the conversation is too long for its model: resume the run with one that has a larger window",
         )),
