@@ -63,10 +63,10 @@ impl RunningEffects {
     pub(crate) fn ask(&mut self, id: EffectAddress, attempt: u32, asking: ModelCallSetup) {
         let (stop, stop_waiting) = (self.stop_for(&id), self.stop_waiting.clone());
         self.running.push(Box::pin(async move {
-            let ModelCallSetup { model, wants_window, mut conversation, options, mut hear, limit } = asking;
+            let ModelCallSetup { model, wants_window, mut conversation, options, mut hear, limit, is_first } = asking;
             let asked_about = wants_window.then(|| Arc::clone(&model.model));
             let (prompt, draft) = conversation.parts(options);
-            let patience = OutageWait { limit, stop_waiting };
+            let patience = OutageWait { limit, is_first, stop_waiting };
             let answer = tokio::select! {
                 answer = outage::ask(model, &prompt, draft, &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),
@@ -146,6 +146,8 @@ pub(crate) struct ModelCallSetup {
     pub(crate) hear: DeltaListener,
     /// How long to wait for a model that is not available.
     pub(crate) limit: Duration,
+    /// No model has answered in this run yet.
+    pub(crate) is_first: bool,
 }
 
 /// Everything a tool call needs.

@@ -17,9 +17,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How long a refused key or an empty account is retried: either may just have been fixed.
 const ACCOUNT_LIMIT: Duration = Duration::from_secs(4);
 
+/// How long a host that cannot be found is looked for at the first request of a run: the address is probably wrong, and somebody
+/// sits before it.
+const HOST_LIMIT: Duration = Duration::from_secs(30);
+
 /// How long to wait for a model, and what ends the wait early.
 pub(crate) struct OutageWait {
     pub(crate) limit: Duration,
+    /// No model has answered in this run yet.
+    pub(crate) is_first: bool,
     /// Cancelled when the run should come to rest.
     pub(crate) stop_waiting: CancellationToken,
 }
@@ -70,7 +76,8 @@ pub(crate) async fn ask(
         }
         let limit = match error.outage() {
             None => return Err(failed(&error)),
-            Some(Outage::Passing) => patience.limit,
+            Some(Outage::NoHost) if patience.is_first => patience.limit.min(HOST_LIMIT),
+            Some(Outage::Passing | Outage::NoHost) => patience.limit,
             Some(Outage::Failing) => Duration::ZERO,
             Some(Outage::Lasting) => patience.limit.min(ACCOUNT_LIMIT),
         };
@@ -110,6 +117,7 @@ fn unavailable(error: &Error, attempts: u32, time: Duration) -> Reply {
         Error::Unreachable { model, message, .. } => {
             format!("`{model}` is not available: {message}{hint}; tried {attempts} times in {}", length(time))
         }
+        Error::NoHost { .. } => format!("{error}{hint}; tried {attempts} times in {}", length(time)),
         other => format!("{other}{hint}"),
     };
     Reply::Failed(Failure::new(FailureKind::Outage, words))
@@ -159,8 +167,12 @@ mod tests {
     }
 
     async fn asked(model: &Arc<Failing>, renewal: ModelRenewal) -> Result<ModelAnswer, Reply> {
+        asked_at(false, model, renewal).await
+    }
+
+    async fn asked_at(is_first: bool, model: &Arc<Failing>, renewal: ModelRenewal) -> Result<ModelAnswer, Reply> {
         let brief = TaskBrief::default();
-        let patience = OutageWait { limit: Duration::from_mins(10), stop_waiting: CancellationToken::new() };
+        let patience = OutageWait { limit: Duration::from_mins(10), is_first, stop_waiting: CancellationToken::new() };
         let mut hear: DeltaListener = Box::new(|_| {});
         let model = RenewableModel { model: model.clone(), renewal };
         ask(model, &Prompt::empty(&brief), &mut RequestDraft::default(), &mut hear, &patience).await
@@ -177,6 +189,21 @@ mod tests {
         assert_eq!(own.1.load(Ordering::Relaxed), 1);
         let Reply::Failed(why) = reply else { panic!("{reply:?}") };
         assert_eq!(why.kind, FailureKind::Outage, "the run stops, and can be resumed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_is_not_found_is_looked_for_half_a_minute_at_the_first_request_of_a_run() {
+        let missing = || {
+            failing(|| Error::NoHost { model: "m".into(), host: "h".into(), attempts: 1, why: "no such name".into() })
+        };
+        for (is_first, seconds) in [(true, 30), (false, 600)] {
+            let (began, model) = (Instant::now(), missing());
+            let reply = asked_at(is_first, &model, Box::new(|_| None)).await.unwrap_err();
+            assert_eq!(began.elapsed().as_secs(), seconds);
+            let Reply::Failed(why) = reply else { panic!("{reply:?}") };
+            assert_eq!(why.kind, FailureKind::Outage, "the run stops, and can be resumed");
+            assert!(why.message.contains("the host `h` cannot be found"), "{why}");
+        }
     }
 
     #[tokio::test]

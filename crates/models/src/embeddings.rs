@@ -9,10 +9,10 @@ use updraft_run::TokenUsage;
 
 use crate::endpoint::{Endpoint, below, parse_base};
 use crate::providers::DialectKind;
-use crate::remote::{cut, unreached};
 use crate::resolve::endpoint_of;
 use crate::retry::AttemptError;
 use crate::silence_timer::SilenceTimer;
+use crate::unreached::{cut, unreached};
 use crate::{Auth, Error, ModelAccess, ollama, prices, refusal, spec};
 
 /// Most texts of one request: the least that a provider takes (Gemini: 100).

@@ -43,6 +43,18 @@ pub enum Error {
         /// The last error.
         message: String,
     },
+    /// The name of its host cannot be resolved, even after all attempts: a wrong address, or no network.
+    #[error("`{model}` cannot be reached: the host `{host}` cannot be found ({why})")]
+    NoHost {
+        /// The model.
+        model: String,
+        /// The host of its address.
+        host: String,
+        /// The number of attempts.
+        attempts: u32,
+        /// What the resolver says.
+        why: String,
+    },
     /// Its server failed on the request itself, even after all attempts; another request may succeed.
     #[error("`{model}` failed {attempts} times: {message}")]
     Failing {
@@ -103,6 +115,8 @@ pub enum Error {
 pub enum Outage {
     /// It may recover by itself: no connection, an overload, a rate limit.
     Passing,
+    /// Its host cannot be found: a wrong address, or no network.
+    NoHost,
     /// Its server fails on this request (500), and waiting longer hardly helps.
     Failing,
     /// Somebody must act: a key, a bill, a setting.
@@ -126,6 +140,7 @@ impl Error {
             Error::Unknown { .. }
             | Error::Config { .. }
             | Error::Unreachable { .. }
+            | Error::NoHost { .. }
             | Error::Silent { .. }
             | Error::Garbled { .. }
             | Error::Unheard { .. }
@@ -137,6 +152,7 @@ impl Error {
     pub fn outage(&self) -> Option<Outage> {
         match self {
             Error::Unreachable { .. } => Some(Outage::Passing),
+            Error::NoHost { .. } => Some(Outage::NoHost),
             Error::Failing { .. } => Some(Outage::Failing),
             Error::Unknown { .. } | Error::Config { .. } => Some(Outage::Lasting),
             // 429 is returned here if the requested wait is too long.
@@ -156,7 +172,9 @@ impl Error {
     /// The number of attempts.
     pub fn attempts(&self) -> u32 {
         match self {
-            Error::Unreachable { attempts, .. } | Error::Failing { attempts, .. } => *attempts,
+            Error::Unreachable { attempts, .. } | Error::NoHost { attempts, .. } | Error::Failing { attempts, .. } => {
+                *attempts
+            }
             _ => 1,
         }
     }
@@ -171,6 +189,7 @@ impl Error {
             Error::Refused { model, status: 404, .. } => Some(hint::about_name(model)),
             Error::Refused { model, message, .. } => hint::about_refusal(model, message),
             Error::Unreachable { model, message, .. } => hint::about_reach(model, message),
+            Error::NoHost { model, .. } => Some(hint::about_host(model)),
             Error::Garbled { model, .. } => hint::about_address(model),
             Error::Unheard { .. } => Some(
                 "this run took another path than the recorded one; continue from there with a real model".to_owned(),

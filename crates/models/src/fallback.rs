@@ -103,13 +103,13 @@ impl Model for FallbackChain {
                         tracing::debug!(model = model.name(), %error, "asking the next model");
                         self.note(at, true);
                         let before = failed.replace(error);
-                        away = away.or(before.filter(|error| error.outage() == Some(Outage::Passing)));
+                        away = away.or(before.filter(is_passing));
                     }
                 }
             }
             // If any model may recover, it is worth waiting, whatever the others returned.
             let failed = match failed {
-                Some(last) if last.outage() != Some(Outage::Passing) => away.or(Some(last)),
+                Some(last) if !is_passing(&last) => away.or(Some(last)),
                 last => last,
             };
             Err(failed.unwrap_or_else(|| Error::Unknown { name: self.name.clone(), close: Vec::new() }))
@@ -124,4 +124,8 @@ impl Model for FallbackChain {
         }
         most
     }
+}
+/// Whether a model may be available again without anybody doing anything.
+fn is_passing(error: &Error) -> bool {
+    matches!(error.outage(), Some(Outage::Passing | Outage::NoHost))
 }

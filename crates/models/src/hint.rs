@@ -98,6 +98,18 @@ pub(crate) fn about_reach(model: &str, message: &str) -> Option<String> {
     })
 }
 
+/// What to check if the name of the host cannot be resolved.
+pub(crate) fn about_host(model: &str) -> String {
+    let network = "this machine's network (DNS, VPN, proxy)";
+    match known(model) {
+        Ok(known) => match known.bases.first() {
+            Some(base) => format!("check {network}, and the address in {base} where it is set"),
+            None => format!("check {network}"),
+        },
+        Err(name) => format!("check the address of `{name}` in the settings, and {network}"),
+    }
+}
+
 /// What to check if the answer did not come from a model.
 pub(crate) fn about_address(model: &str) -> Option<String> {
     let known = known(model).ok()?;
@@ -145,6 +157,25 @@ mod tests {
         assert_eq!(unreachable("ollama/x", "status 503: busy"), None);
         let garbled = Error::Garbled { model: "anthropic/x".to_owned(), message: String::new() };
         assert_eq!(garbled.hint().unwrap(), "check ANTHROPIC_BASE_URL");
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_found_is_named_with_what_to_check() {
+        let error = |model: &str| Error::NoHost {
+            model: model.to_owned(),
+            host: "api.exmaple.com".to_owned(),
+            attempts: 4,
+            why: "no such name".to_owned(),
+        };
+        let said = error("house/x").to_string();
+        assert_eq!(said, "`house/x` cannot be reached: the host `api.exmaple.com` cannot be found (no such name)");
+        let network = "this machine's network (DNS, VPN, proxy)";
+        assert_eq!(
+            error("house/x").hint().unwrap(),
+            format!("check the address of `house` in the settings, and {network}")
+        );
+        let openai = error("openai/x").hint().unwrap();
+        assert_eq!(openai, format!("check {network}, and the address in OPENAI_BASE_URL where it is set"));
     }
 
     #[test]

@@ -77,6 +77,7 @@ mod text;
 mod text_tools;
 mod tokens;
 mod too_long;
+mod unreached;
 
 pub use access::{GoogleProject, KeySource, ModelAccess, ProviderAccess, RecordingFinder, Recordings, shown};
 pub use auth::{Auth, TokenMinter};

@@ -25,8 +25,9 @@ use crate::scripted::tell;
 use crate::silence_timer::SilenceTimer;
 use crate::stream_splitter::StreamSplitter;
 use crate::text_tools::{StringBounds, ToolTextPrompt};
+use crate::unreached::{cut, unreached};
 use crate::{
-    Delta, DeltaCallback, Error, Model, ModelFuture, Prompt, RequestDraft, RequestPermit, exhausted_for, hint, prices,
+    Delta, DeltaCallback, Error, Model, ModelFuture, Prompt, RequestDraft, RequestPermit, exhausted_for, prices,
     refusal,
 };
 
@@ -476,25 +477,4 @@ fn in_words(wait: Duration) -> String {
         seconds @ 1..60 => format!("{seconds} s"),
         seconds => format!("{} min {} s", seconds / 60, seconds % 60),
     }
-}
-
-/// The error if the address cannot be reached.
-pub(crate) fn unreached(url: &Url, why: &reqwest::Error) -> AttemptError {
-    let place = url.host_str().unwrap_or_default();
-    let question = if is_local(url.as_str()) { "is the server running?" } else { hint::ONLINE };
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    AttemptError::Cut(format!("{place}{port} can't be reached: {question} ({})", innermost(why)))
-}
-
-/// The innermost cause.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
-}
-
-pub(crate) fn cut(why: reqwest::Error) -> AttemptError {
-    AttemptError::Cut(updraft_run::error_chain(&why.without_url()))
 }

@@ -94,6 +94,8 @@ pub(crate) enum AttemptError {
     Busy { status: u16, message: String, after: Option<Duration> },
     /// No connection, or one that ended too early.
     Cut(String),
+    /// The name of the host cannot be resolved.
+    NoHost { host: String, why: String },
     /// Nothing was received for this long before the answer began.
     Silent(Duration),
     /// Nothing was received for this long in the middle of an answer.
@@ -129,6 +131,7 @@ impl AttemptError {
         match self {
             AttemptError::Busy { .. }
             | AttemptError::Cut(_)
+            | AttemptError::NoHost { .. }
             | AttemptError::Silent(_)
             | AttemptError::Stalled(_)
             | AttemptError::Garbled(_) => true,
@@ -141,6 +144,7 @@ impl AttemptError {
         match self {
             AttemptError::Busy { after, .. } => *after,
             AttemptError::Cut(_)
+            | AttemptError::NoHost { .. }
             | AttemptError::Silent(_)
             | AttemptError::Stalled(_)
             | AttemptError::Garbled(_)
@@ -166,6 +170,7 @@ impl AttemptError {
             AttemptError::Cut(message) | AttemptError::Garbled(message) | AttemptError::Useless(message) => {
                 message.clone()
             }
+            AttemptError::NoHost { host, why } => format!("the host `{host}` cannot be found ({why})"),
             AttemptError::Silent(limit) | AttemptError::Stalled(limit) => format!("no response for {limit:?}"),
         }
     }
@@ -177,8 +182,7 @@ impl AttemptError {
                 AttemptError::Busy { status, message: key.redact(message), after }
             }
             AttemptError::Cut(message) => AttemptError::Cut(key.redact(message)),
-            AttemptError::Silent(limit) => AttemptError::Silent(limit),
-            AttemptError::Stalled(limit) => AttemptError::Stalled(limit),
+            AttemptError::NoHost { .. } | AttemptError::Silent(_) | AttemptError::Stalled(_) => self,
             AttemptError::Garbled(message) => AttemptError::Garbled(key.redact(message)),
             AttemptError::Useless(message) => AttemptError::Useless(key.redact(message)),
             AttemptError::Refused { status, message } => AttemptError::Refused { status, message: key.redact(message) },
@@ -192,6 +196,7 @@ impl AttemptError {
             AttemptError::Busy { status: 500, .. } => Error::Failing { model, attempts, message: self.words() },
             AttemptError::Busy { .. } => Error::Unreachable { model, attempts, message: self.words() },
             AttemptError::Cut(message) => Error::Unreachable { model, attempts, message },
+            AttemptError::NoHost { host, why } => Error::NoHost { model, host, attempts, why },
             AttemptError::Silent(_) | AttemptError::Stalled(_) => {
                 Error::Unreachable { model, attempts, message: self.words() }
             }

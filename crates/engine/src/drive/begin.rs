@@ -168,7 +168,9 @@ impl RunDriver {
         let model = RenewableModel { model, renewal };
         let wants_window = self.run.known_window_of(&id.step).is_none()
             && self.briefing.windows_asked.insert(self.run.model_of(&id.step).to_owned());
-        let asking = ModelCallSetup { model, wants_window, conversation, options, hear: self.listener(id), limit };
+        let is_first = self.run.ledger().usage.tokens() == 0;
+        let hear = self.listener(id);
+        let asking = ModelCallSetup { model, wants_window, conversation, options, hear, limit, is_first };
         Ok(self.begin_model_call(id, facts, ModelQuestion::Own(Box::new(asking))))
     }
 
