@@ -179,8 +179,21 @@ impl NewRun<'_> {
             if let (Some(small), Some(own)) = (small.filter(|_| uses_small_model), words.agents.get_mut(&card.name)) {
                 own.prompt.clone_from(small);
             }
+            if uses_small_model {
+                self.keep_few_tools(&mut card.tools);
+            }
         }
+        words.tools.retain(|spec| roster.agents.iter().any(|card| card.tools.contains(&spec.name)));
         (roster, words)
+    }
+
+    /// Leaves an agent that changes files only the tools that a small model can tell apart, and those that the user has added.
+    fn keep_few_tools(&self, tools: &mut Vec<String>) {
+        if !tools.iter().any(|tool| tool == "edit_file") {
+            return;
+        }
+        let built_in = (self.tools)(&BUILT_IN.map(str::to_owned));
+        tools.retain(|name| FEW_TOOLS.contains(&name.as_str()) || !built_in.iter().any(|spec| spec.name == *name));
     }
 
     /// Refuses a budget in money if a price is unknown, and pictures if no model can be shown them.
@@ -199,6 +212,12 @@ impl NewRun<'_> {
         Ok(())
     }
 }
+
+/// The tools of a small model that changes files.
+const FEW_TOOLS: [&str; 5] = ["read_file", "write_file", "edit_file", "search_files", "run_command"];
+
+/// The groups of built-in tools.
+const BUILT_IN: [&str; 6] = ["files", "apply_patch", "sandbox", "browser", "rag", "memory"];
 
 /// How many bytes of documents count as the user's own text.
 const USERS_DOCUMENTS: usize = 16 * 1024;

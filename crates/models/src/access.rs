@@ -10,7 +10,7 @@ use reqwest::Url;
 use updraft_run::Price;
 
 use crate::providers::{DialectKind, Provider, provider};
-use crate::{AnswerCache, Error, Http, Model, RateLimit, RateLimiter, RetryPolicy, SecretString};
+use crate::{AnswerCache, CallStyles, Error, Http, Model, RateLimit, RateLimiter, RetryPolicy, SecretString};
 
 /// What is needed to reach models.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,8 @@ pub struct ModelAccess {
     pub probe: bool,
     /// Reads the keys again, for processes that outlive a key.
     pub keys: Option<KeySource>,
+    /// How models call tools, as far as their answers have shown it.
+    pub styles: CallStyles,
     /// The cache of answers to earlier requests, if it is enabled.
     pub cache: Option<AnswerCache>,
     /// Finds the answers of an earlier run, for `recorded/RUN`.

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use updraft_run::{Price, ThinkingEffort};
 
-use crate::{AnswerCache, Auth, Error, Http, RateLimit, RateLimiter, RetryPolicy, ToolCallStyle};
+use crate::{AnswerCache, Auth, CallStyles, Error, Http, RateLimit, RateLimiter, RetryPolicy, ToolCallStyle};
 
 /// Where a model is and how it is reached.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct Endpoint {
     pub limit: RateLimit,
     /// Enforces the limits.
     pub limits: RateLimiter,
+    /// How models call tools, as far as their answers have shown it.
+    pub styles: CallStyles,
     /// The cache of answers to earlier requests, if it is enabled.
     pub cache: Option<AnswerCache>,
 }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_run::{Message, ModelAnswer, Picture};
+use updraft_run::{Message, ModelAnswer, Picture, SMALL_WINDOW};
+
+use crate::member_order::InOrderOf;
 
 /// How a model is told about tools and calls them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +16,21 @@ pub enum ToolCallStyle {
     Native,
     /// As text in the prompt; a call is JSON that is constrained by a schema.
     Text,
+}
+
+impl ToolCallStyle {
+    /// Its word in a model's settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            ToolCallStyle::Native => "native",
+            ToolCallStyle::Text => "text",
+        }
+    }
+
+    /// The style with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [ToolCallStyle::Native, ToolCallStyle::Text].into_iter().find(|style| style.word() == word)
+    }
 }
 
 /// What is known about a model.
@@ -31,6 +48,11 @@ pub(crate) struct ModelFeatures {
 }
 
 impl ModelFeatures {
+    /// Whether it is small: it is told of tools briefly, and makes one call at a time.
+    pub(crate) fn is_small(self) -> bool {
+        self.window.is_some_and(|window| window <= SMALL_WINDOW)
+    }
+
     /// The message in a form that this model accepts.
     pub(crate) fn adapt(self, message: &Message) -> Cow<'_, Message> {
         match message {
@@ -89,4 +111,10 @@ fn as_text(answer: &ModelAnswer) -> ModelAnswer {
 /// A call in the form of the text protocol.
 pub(crate) fn written(name: &str, args: &Value) -> String {
     json!({ "action": name, "args": args }).to_string()
+}
+
+/// The same, with the arguments in the order of the tool's schema.
+pub(crate) fn written_in_order(name: &str, args: &Value, schema: &Value) -> String {
+    let args = serde_json::to_string(&InOrderOf(args, schema)).unwrap_or_else(|_| args.to_string());
+    format!(r#"{{"action":{},"args":{args}}}"#, Value::from(name))
 }

@@ -25,6 +25,7 @@
 //! | `embeddings` | texts as vectors, by a provider |
 //! | `scripted` | answers from a file, for tests |
 //! | `recorded`, `cache` | answers of earlier requests |
+//! | `text_tools`, `written_calls`, `call_styles` | tools for models that write their calls as text |
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `limits` | rate limits, shared by all processes |
 //! | `prices` | prices of models |
@@ -38,6 +39,7 @@ mod auth;
 mod auto;
 mod builtin;
 mod cache;
+mod call_styles;
 mod counts;
 mod dialect;
 mod discover;
@@ -53,9 +55,12 @@ mod hint;
 mod http;
 mod ids;
 mod json_repair;
+mod known_features;
 mod limits;
 mod lines;
+mod member_order;
 mod model;
+mod observed_style;
 mod ollama;
 mod openai;
 mod prices;
@@ -78,12 +83,14 @@ mod text_tools;
 mod tokens;
 mod too_long;
 mod unreached;
+mod written_calls;
 
 pub use access::{GoogleProject, KeySource, ModelAccess, ProviderAccess, RecordingFinder, Recordings, shown};
 pub use auth::{Auth, TokenMinter};
 pub use auto::{ModelChoice, choose, for_purpose, is_purpose};
 pub use builtin::BuiltinModel;
 pub use cache::{AnswerCache, CacheKey};
+pub use call_styles::CallStyles;
 pub use draft::RequestDraft;
 pub use embeddings::EmbeddingModel;
 pub use endpoint::{Endpoint, ModelTuning};

@@ -10,7 +10,7 @@ use updraft_run::{
     AgentRole, Ceiling, EffectKind, Message, ModelAnswer, Price, ThinkingEffort, TokenUsage, ToolSpec, TraceParent,
 };
 
-use crate::{Error, RequestDraft};
+use crate::{Error, RequestDraft, ToolCallStyle};
 
 /// A boxed future, so that models of all kinds fit into one list.
 pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, Error>> + Send + 'a>>;
@@ -32,6 +32,14 @@ pub trait Model: Send + Sync {
     fn window(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + Send + '_>> {
         Box::pin(std::future::ready(None))
     }
+
+    /// How it calls tools, if that was set or learnt from its answers.
+    fn tool_style(&self) -> Option<ToolCallStyle> {
+        None
+    }
+
+    /// Remembers how it calls tools.
+    fn learn_tool_style(&self, _: ToolCallStyle) {}
 
     /// The remote hosts that receive the prompt; empty if nothing is sent.
     fn hosts(&self) -> Vec<String> {

@@ -14,6 +14,7 @@ use updraft_run::{Message, ThinkingEffort};
 use self::window::ContextWindow;
 use crate::dialect::{AnswerDecoder, Dialect, Framing, field};
 use crate::discover::DiscoveredModel;
+use crate::member_order::SchemaInOrder;
 use crate::openai::{self, ROOM_TO_THINK};
 use crate::{Endpoint, Prompt};
 
@@ -110,7 +111,7 @@ impl Dialect for OllamaDialect {
     fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
         bytes.push(b']');
         if let Some(schema) = prompt.schema.filter(|_| prompt.tools.is_empty()) {
-            field(bytes, "format", schema)?;
+            field(bytes, "format", &SchemaInOrder(schema))?;
         }
         if let Some(think) = self.think(prompt.think) {
             field(bytes, "think", &think)?;

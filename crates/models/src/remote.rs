@@ -14,10 +14,12 @@ use crate::access::is_local;
 use crate::answer_builder::AnswerBuilder;
 use crate::cache::{CacheKey, keep, look_up};
 use crate::dialect::Dialect;
-use crate::discover::{self, DiscoveryQuery};
+use crate::discover;
 use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
 use crate::features::{self, ModelFeatures, ToolCallStyle};
 use crate::json_repair::legible;
+use crate::known_features::KnownFeatures;
+use crate::observed_style::ObservedStyle;
 use crate::response_content::{ResponseContent, content_type};
 use crate::retry::{AttemptError, RetryPolicy, waited};
 use crate::schema_support::SchemaSupport;
@@ -57,30 +59,9 @@ pub(crate) struct RemoteModel {
     found: OnceCell<ModelFeatures>,
     prices: prices::CachedPrice,
     schemas: SchemaSupport,
+    style: ObservedStyle,
     /// The key for rate limits: the model and the API key.
     account: String,
-}
-
-/// What is known about a model before it is asked, and how to find out more.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KnownFeatures {
-    pub(crate) tools: Option<ToolCallStyle>,
-    pub(crate) sees: Option<bool>,
-    pub(crate) local: bool,
-    /// How to ask the server about the model, if that is possible.
-    pub(crate) ask: Option<DiscoveryQuery>,
-}
-
-impl KnownFeatures {
-    /// A provider whose models all support tools.
-    pub(crate) fn cloud(sees: bool) -> Self {
-        Self { tools: Some(ToolCallStyle::Native), sees: Some(sees), local: false, ask: None }
-    }
-
-    /// A local server that can be asked.
-    pub(crate) fn found_by(question: DiscoveryQuery) -> Self {
-        Self { tools: None, sees: None, local: true, ask: Some(question) }
-    }
 }
 
 impl RemoteModel {
@@ -94,17 +75,14 @@ impl RemoteModel {
         dialect.headers(&mut headers);
         Ok(Self {
             name: format!("{}/{}", endpoint.provider, endpoint.model),
+            style: ObservedStyle::new(format!("{}/{} at {base}", endpoint.provider, endpoint.model)),
             account: format!("{}/{} {}", endpoint.provider, endpoint.model, endpoint.auth.fingerprint()),
             client: endpoint.http.client(&base)?.clone(),
             url: below(&base, &dialect.path()),
             base,
             headers,
             dialect,
-            known: KnownFeatures {
-                tools: endpoint.tuning.tools.or(known.tools),
-                sees: endpoint.tuning.sees.or(known.sees),
-                ..known
-            },
+            known: KnownFeatures { sees: endpoint.tuning.sees.or(known.sees), ..known },
             endpoint,
             found: OnceCell::new(),
             prices: prices::CachedPrice::default(),
@@ -114,23 +92,26 @@ impl RemoteModel {
 
     /// The features of the model. If they are unknown, the server is asked once.
     async fn manner(&self) -> ModelFeatures {
-        let KnownFeatures { tools, sees, local, ask } = self.known;
-        let said = self.endpoint.tuning.window;
+        let KnownFeatures { tools: usual, sees, local, ask } = self.known;
+        let (said, settled) = (self.endpoint.tuning.window, self.style.settled(&self.endpoint));
+        let with_style = |found: ModelFeatures| ModelFeatures { tools: settled.unwrap_or(found.tools), ..found };
         let known = |found: discover::DiscoveredModel| ModelFeatures {
-            tools: tools.or(found.tools).unwrap_or_default(),
+            tools: usual.or(found.tools).unwrap_or_default(),
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
             window: said.or(found.context),
             closes: found.closes,
         };
-        let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
-            return known(discover::DiscoveredModel::default());
+        let Some(question) =
+            ask.filter(|question| question.says_more() || settled.or(usual).is_none() || sees.is_none())
+        else {
+            return with_style(known(discover::DiscoveredModel::default()));
         };
         let asked = self.found.get_or_try_init(|| async {
             let said = question.ask(&self.client, &self.base, &self.headers, &self.endpoint.model).await;
             said.inspect(|found| self.dialect.learn(found)).map(known).ok_or(())
         });
-        asked.await.copied().unwrap_or_else(|()| known(discover::DiscoveredModel::default()))
+        with_style(asked.await.copied().unwrap_or_else(|()| known(discover::DiscoveredModel::default())))
     }
 
     async fn ask_with_retries(
@@ -370,6 +351,14 @@ impl Model for RemoteModel {
         })
     }
 
+    fn tool_style(&self) -> Option<ToolCallStyle> {
+        self.style.settled(&self.endpoint)
+    }
+
+    fn learn_tool_style(&self, style: ToolCallStyle) {
+        self.style.learn(&self.endpoint, style);
+    }
+
     fn hosts(&self) -> Vec<String> {
         let host = match self.base.host() {
             Some(url::Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost") => None,
@@ -412,7 +401,13 @@ impl Model for RemoteModel {
                 let body = draft.finished(&*self.dialect, &prompt)?;
                 match self.ask_with_retries(&prompt, body, salt, hear).await {
                     Err(error) if self.schemas.is_refused(&prompt, &error) => prompt.schema = None,
-                    answered => return Ok(ModelAnswer { omitted, ..answered? }),
+                    answered => {
+                        let mut answer = self.style.heard(&self.endpoint, self.known.local, answered?, &prompt);
+                        if manner.is_small() {
+                            answer.calls.truncate(1);
+                        }
+                        return Ok(ModelAnswer { omitted, ..answer });
+                    }
                 }
             }
         })

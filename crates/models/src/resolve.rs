@@ -10,10 +10,11 @@ use crate::discover::DiscoveryQuery;
 use crate::fallback::FallbackChain;
 use crate::gemini::{self, GeminiDialect, GeminiService};
 use crate::google;
+use crate::known_features::KnownFeatures;
 use crate::ollama::{self, OllamaDialect};
 use crate::openai::{self, ChatDialect, ChatVendor, ServerQuirks};
 use crate::providers::{DialectKind, Provider, providers};
-use crate::remote::{self, RemoteModel};
+use crate::remote::RemoteModel;
 use crate::responses::ResponsesDialect;
 use crate::spec::{self, ModelSpec};
 use crate::{Auth, BuiltinModel, Endpoint, Error, Model, ModelAccess, ScriptedModel, SecretString};
@@ -83,6 +84,7 @@ pub(crate) fn endpoint_of(
         tuning: spec.tuning.clone(),
         limit: access.limit_of(name, model),
         limits: access.limits.clone(),
+        styles: access.styles.clone(),
         cache: access.cache.clone(),
         base,
     };
@@ -99,7 +101,7 @@ fn remote(
     let model = endpoint.model.clone();
     let local = is_local(&endpoint.base);
     let temperature = endpoint.tuning.temperature;
-    let (dialect, known): (Box<dyn Dialect>, remote::KnownFeatures) = match speech {
+    let (dialect, known): (Box<dyn Dialect>, KnownFeatures) = match speech {
         DialectKind::Chat => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
             let house = match endpoint.provider.as_str() {
@@ -113,23 +115,21 @@ fn remote(
                 thoughts_of: (endpoint.provider == "deepseek").then(|| format!("deepseek/{model}")),
             };
             let known = match house {
-                ChatVendor::OpenAi => remote::KnownFeatures::cloud(openai::sees(&model)),
-                ChatVendor::Local => remote::KnownFeatures::found_by(DiscoveryQuery::Props),
-                ChatVendor::Router | ChatVendor::Other => {
-                    remote::KnownFeatures { sees: None, ..remote::KnownFeatures::cloud(true) }
-                }
+                ChatVendor::OpenAi => KnownFeatures::cloud(openai::sees(&model)),
+                ChatVendor::Local => KnownFeatures::found_by(DiscoveryQuery::Props),
+                ChatVendor::Router | ChatVendor::Other => KnownFeatures { sees: None, ..KnownFeatures::cloud(true) },
             };
             (Box::new(ChatDialect { model, house, temperature, taste, thinks: OnceLock::new() }), known)
         }
         DialectKind::Responses => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
-            let known = remote::KnownFeatures::cloud(openai::sees(&model));
+            let known = KnownFeatures::cloud(openai::sees(&model));
             (Box::new(ResponsesDialect::new(&endpoint.provider, &model, temperature)), known)
         }
 
         DialectKind::Anthropic => {
             endpoint.auth = key.map_or(Auth::Open, |key| Auth::Header("x-api-key", key));
-            let known = remote::KnownFeatures::cloud(anthropic::sees(&model));
+            let known = KnownFeatures::cloud(anthropic::sees(&model));
             (Box::new(AnthropicDialect::new(&endpoint.provider, &model, temperature)), known)
         }
 
@@ -152,7 +152,7 @@ fn remote(
             let local = !ollama::is_cloud(&model, &endpoint.base);
             (
                 Box::new(OllamaDialect::new(&endpoint)),
-                remote::KnownFeatures { local, ..remote::KnownFeatures::found_by(DiscoveryQuery::Show) },
+                KnownFeatures { local, ..KnownFeatures::found_by(DiscoveryQuery::Show) },
             )
         }
     };
@@ -160,10 +160,10 @@ fn remote(
 }
 
 /// Gemini, on either service.
-fn gemini(endpoint: &Endpoint, place: GeminiService) -> (Box<dyn Dialect>, remote::KnownFeatures) {
+fn gemini(endpoint: &Endpoint, place: GeminiService) -> (Box<dyn Dialect>, KnownFeatures) {
     let Endpoint { provider, model, tuning, .. } = endpoint;
     let name = format!("{provider}/{model}");
-    let known = remote::KnownFeatures { sees: gemini::sees(model), ..remote::KnownFeatures::cloud(true) };
+    let known = KnownFeatures { sees: gemini::sees(model), ..KnownFeatures::cloud(true) };
     (Box::new(GeminiDialect { name, model: model.clone(), place, temperature: tuning.temperature }), known)
 }
 

@@ -66,10 +66,8 @@ impl ModelSpec {
             "max_output" => tuning.max_output = Some(value.parse().map_err(|_| "expected a number of tokens")?),
             "tools" => {
                 tuning.tools = match value {
-                    "native" => Some(ToolCallStyle::Native),
-                    "text" => Some(ToolCallStyle::Text),
                     "auto" => None,
-                    _ => return Err("expected native, text or auto".to_owned()),
+                    word => Some(ToolCallStyle::parse(word).ok_or("expected native, text or auto")?),
                 }
             }
             "images" => {
@@ -102,10 +100,7 @@ impl fmt::Display for ModelSpec {
             ThinkingEffort::High => Some("high".to_owned()),
             ThinkingEffort::Tokens(tokens) => Some(tokens.to_string()),
         };
-        let tools = tools.map(|tools| match tools {
-            ToolCallStyle::Native => "native".to_owned(),
-            ToolCallStyle::Text => "text".to_owned(),
-        });
+        let tools = tools.map(|tools| tools.word().to_owned());
         let settings = [
             ("think", think),
             ("temperature", temperature.map(|number| number.to_string())),

@@ -11,47 +11,46 @@ mod required;
 mod worked_examples;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use updraft_lenient::{JsonFault, repair};
-use updraft_run::{FinishReason, Message, ModelAnswer, ToolCall};
+use updraft_run::{FinishReason, Message, ModelAnswer, ToolCall, ToolSpec};
 
 pub(crate) use self::bounds::StringBounds;
-use self::required::needed;
+use self::required::{is_needed, needed};
 use self::worked_examples::{WorkedExample, first_sentence, turns};
 use crate::Prompt;
-use crate::features::ModelFeatures;
+use crate::features::{ModelFeatures, written_in_order};
+use crate::member_order::in_order;
 
 const PROTOCOL: &str = include_str!("text_tools/tools.md");
-
-/// With a smaller context window, tools are described as briefly as possible.
-const SMALL_WINDOW: u64 = 8_192;
 
 /// A prompt with its tools described in text.
 pub(crate) struct ToolTextPrompt {
     system: String,
     schema: Value,
-    /// The conversation, after an example conversation.
-    messages: Option<Vec<Message>>,
+    /// The conversation, after an example conversation, with its calls written out.
+    messages: Vec<Message>,
 }
 
 impl ToolTextPrompt {
     pub(crate) fn new(prompt: &Prompt<'_>, manner: ModelFeatures) -> Self {
-        let is_small = manner.window.is_some_and(|window| window <= SMALL_WINDOW);
+        let is_small = manner.is_small();
         let bounds = StringBounds::within(prompt.max_output);
         let bound = |schema: &Value| if manner.local { bounds.on(schema) } else { schema.clone() };
         let mut system = format!("{}\n\n{}", prompt.system, PROTOCOL).trim().to_owned();
         let mut ways = Vec::with_capacity(prompt.tools.len() + 1);
         let mut shown = Vec::with_capacity(prompt.tools.len());
         for tool in prompt.tools {
-            let parameters = if is_small { &needed(&tool.parameters) } else { &tool.parameters };
+            let parameters = if is_small { &needed(tool) } else { &tool.parameters };
             let example = WorkedExample::of(tool, parameters);
             let (name, whole) = (&tool.name, tool.description.trim());
-            let _ = if is_small {
-                write!(system, "\n\n## {name}\n\n{}.{}", first_sentence(whole), listed(parameters))
-            } else {
-                write!(system, "\n\n## {name}\n\n{whole}\nArguments: {parameters}{}", example.lines())
+            let (about, lines) = match is_small {
+                true => (format!("{}.", first_sentence(whole)), String::new()),
+                false => (whole.to_owned(), example.lines()),
             };
+            let _ = write!(system, "\n\n## {name}\n\n{about}{}{lines}", listed(parameters));
             shown.push(example);
             ways.push(object_of([
                 ("action".to_owned(), json!({ "const": tool.name })),
@@ -63,15 +62,22 @@ impl ToolTextPrompt {
             (None, []) => any_text(manner.local, bounds),
             (None, names) => object_of(names.iter().map(|name| (name.clone(), any_value(manner.local, bounds)))),
         };
-        let messages = is_small.then(|| [turns(&shown, &answer), prompt.messages.to_vec()].concat());
+        let examples = if is_small { turns(&shown, &answer) } else { Vec::new() };
+        let messages = examples.iter().chain(prompt.messages).map(|message| with_calls_in_order(message, prompt.tools));
+        let messages = messages.collect();
         ways.push(object_of([("answer".to_owned(), answer)]));
         Self { system, schema: json!({ "anyOf": ways }), messages }
     }
 
     /// The same prompt for a model without tools.
     pub(crate) fn prompt<'a>(&'a self, prompt: &Prompt<'a>) -> Prompt<'a> {
-        let messages = self.messages.as_deref().unwrap_or(prompt.messages);
-        Prompt { system: &self.system, tools: &[], schema: Some(&self.schema), messages, ..prompt.clone() }
+        Prompt {
+            system: &self.system,
+            tools: &[],
+            schema: Some(&self.schema),
+            messages: &self.messages,
+            ..prompt.clone()
+        }
     }
 
     /// The answer with its call, or unwrapped. Anything else stays as it was written.
@@ -104,14 +110,36 @@ impl ToolTextPrompt {
     }
 }
 
-/// The arguments, one per line.
+/// The arguments, one per line, in the order in which they are written.
 fn listed(parameters: &Value) -> String {
+    let Some(properties) = parameters["properties"].as_object() else { return String::new() };
     let line = |(name, schema): (&String, &Value)| {
-        let kind = schema["type"].as_str().unwrap_or("any");
+        let kind = match schema["type"].as_str() {
+            // What is inside them cannot be said in a word.
+            Some("object" | "array") => schema.to_string(),
+            Some(kind) => kind.to_owned(),
+            None => schema.get("enum").map_or_else(|| "any".to_owned(), |values| format!("one of {values}")),
+        };
+        let optional = if is_needed(name, parameters) { "" } else { ", optional" };
         let what = schema["description"].as_str().map(|what| format!(": {what}")).unwrap_or_default();
-        format!("\n- {name} ({kind}){what}")
+        format!("\n- {name} ({kind}{optional}){what}")
     };
-    parameters["properties"].as_object().into_iter().flatten().map(line).collect()
+    in_order(properties, parameters).map(line).collect()
+}
+
+/// The message with its calls written out, with their arguments in the order of the tools' schemas.
+fn with_calls_in_order(message: &Message, tools: &[ToolSpec]) -> Message {
+    let Message::Assistant(answer) = message else { return message.clone() };
+    if answer.calls.is_empty() {
+        return message.clone();
+    }
+    let calls = answer.calls.iter().map(|call| {
+        let tool = tools.iter().find(|tool| tool.name == call.name);
+        written_in_order(&call.name, &call.args, tool.map_or(&Value::Null, |tool| &tool.parameters))
+    });
+    let said = Some(answer.text.clone()).filter(|text| !text.is_empty());
+    let text = said.into_iter().chain(calls).collect::<Vec<_>>().join("\n");
+    Message::Assistant(Arc::new(ModelAnswer { text, ..ModelAnswer::default() }))
 }
 
 fn any_text(is_local: bool, bounds: StringBounds) -> Value {
@@ -137,8 +165,6 @@ fn object_of(members: impl IntoIterator<Item = (String, Value)>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use updraft_run::ToolSpec;
-
     use super::*;
     use crate::TaskBrief;
     use crate::features::ToolCallStyle;
@@ -163,11 +189,16 @@ mod tests {
     fn tools_are_told_with_a_task_and_a_bounded_schema() {
         let told = told(32_768, &TaskBrief::default());
         assert!(told.system.starts_with("Be brief.\n\n# Tools"));
-        assert!(told.system.contains("Reads a file. Long ones are cut.\nArguments: {"), "{}", told.system);
+        assert!(
+            told.system
+                .contains("Reads a file. Long ones are cut.\n- path (string): Where.\n- start (integer, optional)"),
+            "{}",
+            told.system
+        );
         let task = "Task: Reads a file: path notes.txt.";
         let call = r#"Answer: {"action":"read_file","args":{"path":"notes.txt"}}"#;
         assert!(told.system.ends_with(&format!("{task}\n{call}")), "{}", told.system);
-        assert!(told.messages.is_none());
+        assert!(told.messages.is_empty());
         let args = &told.schema["anyOf"][0]["properties"]["args"]["properties"];
         assert_eq!((&args["path"]["maxLength"], &args["start"]["type"]), (&json!(400), &json!("integer")));
         assert_eq!(told.schema["anyOf"][1]["properties"]["answer"]["maxLength"], 1_024);
@@ -177,8 +208,7 @@ mod tests {
     fn a_small_window_is_told_only_what_is_needed() {
         let told = told(4_096, &TaskBrief::default());
         assert!(told.system.ends_with("Reads a file.\n- path (string): Where."), "{}", told.system);
-        let messages = told.messages.as_deref().unwrap();
-        assert_eq!(messages[0], Message::User("Reads a file: path notes.txt.".into()));
+        assert_eq!(told.messages[0], Message::User("Reads a file: path notes.txt.".into()));
         assert!(told.schema["anyOf"][0]["properties"]["args"]["properties"]["start"].is_null());
     }
 

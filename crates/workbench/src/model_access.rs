@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_models::{
-    AnswerCache, Error, GoogleProject, Http, KeySource, Model, ModelAccess, ProviderAccess, RateLimiter, Recordings,
-    RetryPolicy, SecretString, for_purpose, is_purpose, providers,
+    AnswerCache, CallStyles, Error, GoogleProject, Http, KeySource, Model, ModelAccess, ProviderAccess, RateLimiter,
+    Recordings, RetryPolicy, SecretString, for_purpose, is_purpose, providers,
 };
 
 use crate::fault::Fault;
@@ -64,6 +64,7 @@ pub fn access(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Pa
             outage: Duration::from_millis(settings.effective.max_wait.value.0),
             ..RetryPolicy::default()
         },
+        styles: CallStyles::at(folders.data.join("tool-calls.json")),
         cache: settings.effective.cache.value.then(|| AnswerCache::at(folders.data.join("answers"))),
         recorded: Some(recordings(folders)),
         keys: Some(keys(folders, workspace)),

@@ -61,7 +61,7 @@ impl Workbench {
         }
         let mut models_named = self.model_names(new.plan.as_ref()).await?;
         models_named.extend(self.models_for_steps(&new));
-        let window = self.planner_window(&agents, &new).await;
+        let window = self.first_window(&agents, &new).await;
         let settings = self.run_settings(&id, &goal, &chosen.spec, level, equipment);
         let settings = RunSettings { models: models_named, window, plan_first: new.plan_first, ..settings };
         let earlier = EarlierRuns { agent_stats: self.agent_stats(&new.goal)?, repeated: new.repeated };
@@ -95,16 +95,17 @@ impl Workbench {
         Background { memory, skills, earlier: EarlierRuns::default() }
     }
 
-    /// The context window of the model that will plan, if it is known. A server on this machine is asked.
-    async fn planner_window(&self, agents: &Agents, new: &NewGoal) -> Option<u64> {
-        let role = match new.goal.mode {
-            RunMode::Plan => AgentRole::Planner,
-            RunMode::Swarm => AgentRole::Router,
-            RunMode::Agent(_) | RunMode::Given => return None,
+    /// The context window of the model that is asked first, if it is known. A server on this machine is asked.
+    async fn first_window(&self, agents: &Agents, new: &NewGoal) -> Option<u64> {
+        let first = match &new.goal.mode {
+            RunMode::Plan => agents.in_role(AgentRole::Planner),
+            RunMode::Swarm => agents.in_role(AgentRole::Router),
+            RunMode::Agent(name) => agents.get(name),
+            RunMode::Given => None,
         };
-        let planner = agents.in_role(role).filter(|_| new.plan.is_none())?;
+        let first = first.filter(|_| new.plan.is_none())?;
         let (asked, chosen) = (self.asked_model().ok()?, self.model().await.ok()?);
-        let own = planner.model.as_ref().and_then(|name| agents_model(name, asked, &chosen.spec, &self.access));
+        let own = first.model.as_ref().and_then(|name| agents_model(name, asked, &chosen.spec, &self.access));
         match own.filter(|own| *own != chosen.spec) {
             Some(own) => updraft_models::resolve(&own, &self.access).ok()?.window().await,
             None => chosen.model.window().await,

@@ -13,8 +13,21 @@ const TAGS: [(&str, &str); 4] = [
     ("<invoke name=", "</invoke>"),
 ];
 
-const WRAPPERS: [&str; 6] =
-    ["<function_calls>", "</function_calls>", "<tool_calls>", "</tool_calls>", "</tool_call>", "</function_call>"];
+/// What may stand around calls: tags, and marks of the templates of Qwen, Mistral, Llama and Phi.
+const WRAPPERS: [&str; 12] = [
+    "<function_calls>",
+    "</function_calls>",
+    "<tool_calls>",
+    "</tool_calls>",
+    "</tool_call>",
+    "</function_call>",
+    "<tools>",
+    "</tools>",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<|tool_call|>",
+    "<|/tool_call|>",
+];
 
 /// The tags of one text.
 pub(super) struct Tags<'t> {

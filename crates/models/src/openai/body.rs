@@ -10,6 +10,7 @@ use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolSpec};
 
 use crate::dialect::push;
 use crate::ids::{hashed, plain_id, plain_name};
+use crate::member_order::SchemaInOrder;
 
 /// The tools, if there are any.
 pub(crate) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
@@ -188,14 +189,17 @@ pub(super) struct ChatResponseFormat<'a> {
 #[derive(Serialize)]
 struct NamedSchema<'a> {
     name: &'static str,
-    schema: &'a Value,
+    schema: SchemaInOrder<'a>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     strict: bool,
 }
 
 impl<'a> ChatResponseFormat<'a> {
     pub(super) fn of(schema: &'a Value) -> Self {
-        Self { kind: "json_schema", json_schema: NamedSchema { name: "answer", schema, strict: is_closed(schema) } }
+        Self {
+            kind: "json_schema",
+            json_schema: NamedSchema { name: "answer", schema: SchemaInOrder(schema), strict: is_closed(schema) },
+        }
     }
 }
 

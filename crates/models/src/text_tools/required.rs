@@ -1,6 +1,7 @@
 //! The required arguments of a call, which are all that a model with a small context window is told about.
 
 use serde_json::{Map, Value, json};
+use updraft_run::ToolSpec;
 
 /// Whether an argument is needed. If none is required, the first string is the tool's main argument.
 pub(super) fn is_needed(name: &str, schema: &Value) -> bool {
@@ -13,12 +14,22 @@ pub(super) fn is_needed(name: &str, schema: &Value) -> bool {
     first_text.or_else(|| properties.iter().next()).is_some_and(|(first, _)| first == name)
 }
 
-/// The schema without optional arguments. Names and paths must not be empty.
-pub(super) fn needed(schema: &Value) -> Value {
-    let Some(properties) = schema["properties"].as_object() else { return schema.clone() };
-    let mut kept: Map<String, Value> = properties.clone();
-    kept.retain(|name, _| is_needed(name, schema));
-    for (name, inner) in &mut kept {
+/// What else a model with a small context window must be able to write: arguments that a tool has in place of others, or that
+/// it asks for when a result was cut.
+const KEPT: [(&str, &[&str], &[&str]); 2] =
+    [("edit_file", &["path", "old", "new"], &[]), ("read_file", &["path"], &["offset"])];
+
+/// A tool's schema without optional arguments. Names and paths must not be empty.
+pub(super) fn needed(tool: &ToolSpec) -> Value {
+    let mut schema = tool.parameters.clone();
+    let kept = KEPT.iter().find(|(name, ..)| *name == tool.name).map_or(&[][..], |(_, required, optional)| {
+        schema["required"] = json!(required);
+        optional
+    });
+    let Some(properties) = schema["properties"].as_object() else { return schema };
+    let mut left: Map<String, Value> = properties.clone();
+    left.retain(|name, _| is_needed(name, &schema) || kept.contains(&name.as_str()));
+    for (name, inner) in &mut left {
         let is_place =
             matches!(name.as_str(), "path" | "file" | "dir" | "folder" | "pattern" | "query" | "url" | "name");
         if let Some(inner) = inner.as_object_mut().filter(|_| is_place)
@@ -27,8 +38,7 @@ pub(super) fn needed(schema: &Value) -> Value {
             inner.entry("minLength").or_insert_with(|| json!(1));
         }
     }
-    let mut schema = schema.clone();
-    schema["properties"] = Value::Object(kept);
+    schema["properties"] = Value::Object(left);
     schema
 }
 
@@ -41,9 +51,15 @@ mod tests {
         let schema = json!({"type": "object", "required": ["path"], "additionalProperties": false, "properties": {
             "path": {"type": "string"}, "start": {"type": "integer"}
         }});
-        assert_eq!(needed(&schema)["properties"], json!({"path": {"type": "string", "minLength": 1}}));
+        let needed = |name: &str, schema: &Value| {
+            needed(&ToolSpec { name: name.into(), description: String::new(), parameters: schema.clone() })
+        };
+        assert_eq!(needed("t", &schema)["properties"], json!({"path": {"type": "string", "minLength": 1}}));
         let optional = json!({"properties": {"limit": {"type": "integer"}, "under": {"type": "string"}}});
-        assert_eq!(needed(&optional)["properties"], json!({"under": {"type": "string"}}));
-        assert_eq!(needed(&json!({"type": "object"})), json!({"type": "object"}));
+        assert_eq!(needed("t", &optional)["properties"], json!({"under": {"type": "string"}}));
+        assert_eq!(needed("t", &json!({"type": "object"})), json!({"type": "object"}));
+        let edit = json!({"required": ["path"], "properties": {"path": {}, "old": {}, "new": {}, "edits": {}}});
+        assert_eq!(needed("edit_file", &edit)["required"], json!(["path", "old", "new"]));
+        assert!(needed("edit_file", &edit)["properties"]["edits"].is_null());
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer, ToolCall, ToolResult, ToolSpec};
 
 use super::example::example_of;
-use crate::features::written;
+use crate::features::written_in_order;
+use crate::member_order::in_order;
 
 /// The result of a tool in the example, and also the answer to it. Some models repeat it: it must not look like a real
 /// answer.
@@ -20,18 +21,19 @@ pub(super) struct WorkedExample {
     name: String,
     task: String,
     args: Value,
+    parameters: Value,
 }
 
 impl WorkedExample {
     pub(super) fn of(tool: &ToolSpec, parameters: &Value) -> Self {
         let args = example_of(parameters);
-        let task = format!("{}{}.", first_sentence(&tool.description), in_words(&args));
-        Self { name: tool.name.clone(), task, args }
+        let task = format!("{}{}.", first_sentence(&tool.description), in_words(&args, parameters));
+        Self { name: tool.name.clone(), task, args, parameters: parameters.clone() }
     }
 
     /// The example as lines of the prompt.
     pub(super) fn lines(&self) -> String {
-        format!("\nTask: {}\nAnswer: {}", self.task, written(&self.name, &self.args))
+        format!("\nTask: {}\nAnswer: {}", self.task, written_in_order(&self.name, &self.args, &self.parameters))
     }
 }
 
@@ -40,7 +42,7 @@ impl WorkedExample {
 pub(super) fn turns(all: &[WorkedExample], answer: &Value) -> Vec<Message> {
     let answered_at = all.len().checked_sub(2).map(|last| last.min(all.len() / 2));
     let mut turns = Vec::with_capacity(2 * all.len() + 2);
-    for (at, WorkedExample { name, task, args }) in all.iter().enumerate() {
+    for (at, WorkedExample { name, task, args, .. }) in all.iter().enumerate() {
         let call = ToolCall { id: format!("e{at}"), name: name.clone(), args: args.clone(), fault: None };
         let result = ToolResult { call: call.id.clone(), name: name.clone(), text: RESULT.to_owned(), is_error: false };
         turns.push(Message::User(task.as_str().into()));
@@ -66,12 +68,12 @@ pub(super) fn first_sentence(text: &str) -> &str {
 }
 
 /// Arguments in the words of a task.
-fn in_words(example: &Value) -> String {
+fn in_words(example: &Value, schema: &Value) -> String {
     let one = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("{name} {text}"),
         other => format!("{name} {other}"),
     };
-    let all: Vec<String> = example.as_object().into_iter().flatten().map(one).collect();
+    let all: Vec<String> = example.as_object().into_iter().flat_map(|args| in_order(args, schema)).map(one).collect();
     if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
 }
 
@@ -80,7 +82,8 @@ mod tests {
     use super::*;
 
     fn shown(count: usize) -> Vec<Message> {
-        let one = |at| WorkedExample { name: format!("t{at}"), task: "Do.".into(), args: json!({}) };
+        let one =
+            |at| WorkedExample { name: format!("t{at}"), task: "Do.".into(), args: json!({}), parameters: json!({}) };
         turns(&(0..count).map(one).collect::<Vec<_>>(), &json!({ "type": "string" }))
     }
 

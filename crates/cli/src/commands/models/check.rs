@@ -1,10 +1,14 @@
 //! Checks one model with a short question and a tool call: whether it answers, how fast, and at what price.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use updraft_models::{Delta, Error, Model, ModelAccess, ModelChoice, Prompt, RequestDraft, TaskBrief, choose};
-use updraft_run::{Message, ModelAnswer, ToolSpec};
+use serde_json::json;
+use updraft_models::{
+    Delta, Error, Model, ModelAccess, ModelChoice, ModelSpec, Prompt, RequestDraft, TaskBrief, ToolCallStyle, choose,
+    resolve,
+};
+use updraft_run::{Message, ModelAnswer, ToolCall, ToolSpec};
 
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
@@ -20,7 +24,9 @@ struct TimedAnswer {
 }
 
 pub(super) async fn check(access: &ModelAccess, spec: &str, as_json: bool) -> CliResult {
-    let ModelChoice { model, why, .. } = choose(spec, access).await?;
+    // What was learnt before does not count: the server may have another model, or another template.
+    let access = &ModelAccess { styles: access.styles.afresh(), ..access.clone() };
+    let ModelChoice { model, why, spec, .. } = choose(spec, access).await?;
     if model.name() == "builtin" {
         return Err(CliError::failed(format!("there is nothing to check: {why}"))
             .hint("name a model, for instance `updraft models --check ollama/qwen3`"));
@@ -33,11 +39,32 @@ pub(super) async fn check(access: &ModelAccess, spec: &str, as_json: bool) -> Cl
             "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"], "additionalProperties": false,
         }),
     };
-    let called = ask(&*model, "Call the tool `report` with the city Bern.", &[tool]).await?;
-    let city = called.answer.calls.iter().find(|call| call.name == "report" && call.fault.is_none());
-    let city = city.and_then(|call| call.args.get("city")).and_then(Value::as_str);
-    print(&*model, &word, city, as_json);
+    let tools = [tool];
+    let mut style = called(&*model, &tools).await?.then(|| model.tool_style().unwrap_or_default());
+    if style.is_none()
+        && model.tool_style().is_none()
+        && let Some(in_text) = in_text(&spec, access)
+        && called(&*in_text, &tools).await?
+    {
+        model.learn_tool_style(ToolCallStyle::Text);
+        style = Some(ToolCallStyle::Text);
+    }
+    print(&*model, &word, style, as_json);
     Ok(CliExitCode::Done)
+}
+
+/// Whether a model calls the tool that it is told to call.
+async fn called(model: &dyn Model, tools: &[ToolSpec]) -> Result<bool, Error> {
+    let answer = ask(model, "Call the tool `report` with the city Bern.", tools).await?.answer;
+    let is_right = |call: &ToolCall| call.name == "report" && call.fault.is_none() && call.args["city"].is_string();
+    Ok(answer.calls.iter().any(is_right))
+}
+
+/// The same model, told of its tools in text. `None` for several models, or one whose style is set.
+fn in_text(spec: &str, access: &ModelAccess) -> Option<Arc<dyn Model>> {
+    let mut spec = ModelSpec::parse(spec).ok().filter(|one| !one.name.is_empty() && !spec.contains(" | "))?;
+    spec.tuning.tools = Some(ToolCallStyle::Text);
+    resolve(&spec.to_string(), access).ok()
 }
 
 async fn ask(model: &dyn Model, text: &str, tools: &[ToolSpec]) -> Result<TimedAnswer, Error> {
@@ -58,15 +85,15 @@ async fn ask(model: &dyn Model, text: &str, tools: &[ToolSpec]) -> Result<TimedA
     Ok(TimedAnswer { answer, first, whole: began.elapsed() })
 }
 
-fn print(model: &dyn Model, word: &TimedAnswer, city: Option<&str>, as_json: bool) {
+fn print(model: &dyn Model, word: &TimedAnswer, style: Option<ToolCallStyle>, as_json: bool) {
     let TimedAnswer { answer, first, whole } = word;
     let usage = &answer.usage;
     if as_json {
         out::json(&json!({
             "model": model.name(), "answered": answer.text, "first_ms": first.map(|time| time.as_millis() as u64),
             "whole_ms": whole.as_millis() as u64, "input_tokens": usage.input, "output_tokens": usage.output,
-            "estimated": usage.estimated, "cost": usage.cost.map(|cost| cost.0 as f64 / 1e9), "calls_tools": city.is_some(),
-            "pictures": model.sees(),
+            "estimated": usage.estimated, "cost": usage.cost.map(|cost| cost.0 as f64 / 1e9), "calls_tools": style.is_some(),
+            "tools": style.map(ToolCallStyle::word), "pictures": model.sees(),
         }));
         return;
     }
@@ -80,9 +107,12 @@ fn print(model: &dyn Model, word: &TimedAnswer, city: Option<&str>, as_json: boo
         usage.input,
         usage.output
     ));
-    out::line(match city {
-        Some(_) => "  calls tools",
-        None => "  did not call the tool that it was told to call",
+    out::line(match style {
+        Some(ToolCallStyle::Native) => "  calls tools",
+        Some(ToolCallStyle::Text) => {
+            "  writes its calls as text, so it is told of its tools in text (remembered for this server)"
+        }
+        None => "  did not call the tool that it was told to call, neither natively nor as text",
     });
     out::line(match model.sees() {
         Some(true) => "  accepts pictures",

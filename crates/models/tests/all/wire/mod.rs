@@ -22,3 +22,4 @@ mod responses_body;
 mod retries;
 mod server;
 mod talk;
+mod written_calls;
