@@ -1,4 +1,4 @@
-"""Serves a model on loopback, on one thread: serve.py MODEL.gguf
+"""Serves a model on loopback, on one thread: serve.py MODEL.gguf [TOKENS]
 
 Prints its address once the model answers. Ends when stdin does, so that it never outlives the test that started it.
 """
@@ -16,13 +16,13 @@ SECONDS_TO_LOAD = 300
 TOKENS = 4096
 
 
-def main(model):
+def main(model, tokens=TOKENS):
     threading.Thread(target=end_with_stdin, daemon=True).start()
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.model_alias = {"smollm2"}
     params.verbosity = 1
-    params.n_ctx = TOKENS
+    params.n_ctx = int(tokens)
     params.n_parallel = 1
     params.port = 0
     # It takes the likeliest word. No penalty on repeating: it would keep the model from copying a path out of the prompt.
@@ -61,6 +61,6 @@ def is_ready_in_time(address):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(*sys.argv[1:])
