@@ -88,6 +88,7 @@ mod staged_change;
 mod toolchain;
 #[cfg(any(test, not(target_os = "linux")))]
 mod unconfined;
+mod visible;
 
 pub use capture::{CaptureOptions, CapturedStream, LineListener};
 #[cfg(target_os = "linux")]
@@ -116,3 +117,4 @@ pub use unconfined::{
     PlainChildHandle as ChildHandle, PlainSandbox as Sandbox, PlainStdinWriter as StdinWriter,
     PlainStdoutReader as StdoutReader, launch,
 };
+pub use visible::HiddenProgram;

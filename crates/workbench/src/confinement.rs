@@ -1,10 +1,10 @@
 //! How agents' child processes are confined: one policy made of settings and flags, and the sandbox level it runs at.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use updraft_run::{ApprovalMode, CommandGrants, Denial, GrantFlags, Level};
-use updraft_sandbox::{Network, SandboxLevel as Offered, SandboxSupport};
+use updraft_sandbox::{HiddenProgram, Network, SandboxLevel as Offered, SandboxSupport};
 use updraft_tools::{ChangeWitness, Confinement, DocumentReader};
 
 use crate::Confine;
@@ -23,6 +23,22 @@ pub fn confinement(folders: &AppFolders, settings: &WorkspaceSettings) -> Confin
     confinement.read_only = settings.effective.run_settings().approvals == ApprovalMode::ReadOnly;
     confinement.staged = settings.effective.undo_commands.value.then(|| folders.state.join("staged"));
     confinement
+}
+
+/// Programs that people often have in their home folder.
+const USUAL_PROGRAMS: [&str; 20] = [
+    "bun", "cargo", "deno", "go", "java", "mvn", "node", "npm", "npx", "php", "pip", "pnpm", "pytest", "python",
+    "python3", "ruby", "rustc", "tsc", "uv", "yarn",
+];
+
+/// The usual programs that are first on the user's `PATH`, but that children do not see.
+pub fn hidden_programs(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<HiddenProgram> {
+    let confinement = confinement(folders, settings);
+    if confinement.level == Some(Offered::None) {
+        return Vec::new();
+    }
+    let path = folders::set("PATH").unwrap_or_default();
+    confinement.policy_for(workspace).hidden_programs(USUAL_PROGRAMS, &path)
 }
 
 /// Reads files of every kind for this workspace, in children that are confined like commands.

@@ -1,5 +1,6 @@
 //! What works in a folder, what does not, and what to do about it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
@@ -206,6 +207,15 @@ fn system() -> Vec<DoctorCheck> {
 }
 
 /// How commands can be confined here, and what the settings say.
+/// Programs of the user that agents' commands do not see, so that others run in their place.
+fn hidden_programs(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Option<DoctorCheck> {
+    let hidden = confinement::hidden_programs(folders, settings, workspace);
+    let shown: BTreeSet<String> = hidden.iter().map(|program| format!("--read {}", program.folder.display())).collect();
+    let found: Vec<String> = hidden.iter().map(ToString::to_string).collect();
+    let advice = format!("`{}` shows them", shown.into_iter().collect::<Vec<_>>().join(" "));
+    (!found.is_empty()).then(|| check(CheckStatus::Warn, "programs", harmless(&found.join("; ")), advice))
+}
+
 async fn confinement(folders: &AppFolders, settings: Option<&WorkspaceSettings>) -> DoctorCheck {
     let probe = match sandbox_probe::anew(folders).await {
         Ok(probe) => probe,
@@ -265,6 +275,7 @@ async fn in_workspace(folders: &AppFolders, workspace: &Path) -> Vec<DoctorCheck
     let settled = if file.exists() { "" } else { "the defaults; there is no file " };
     checks.push(ok("settings", format!("{settled}{}", file.display())));
     checks.push(confinement(folders, Some(&settings)).await);
+    checks.extend(hidden_programs(folders, &settings, workspace));
     let fits = confinement::confinement(folders, &settings).policy_for(workspace).check();
     if let Err(error) = &fits {
         let found = format!("agents cannot run commands in this folder: {error}");

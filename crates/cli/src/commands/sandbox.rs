@@ -133,6 +133,11 @@ async fn probe(folders: &AppFolders, args: &ProbeArgs) -> CliResult {
         for PolicyRow { name, value, from } in &rows {
             out::line(&format!("  {name:11}  {:widest$}  {}", out::harmless(value), paint.dim(&format!("# {from}"))));
         }
+        for program in confinement::hidden_programs(folders, &settings, &workspace) {
+            let folder = &program.folder;
+            out::line(&format!("hidden    {}", out::harmless(&program.to_string())));
+            out::line(&format!("          → `--read {}` shows it", out::harmless(&folder.display().to_string())));
+        }
         if let Some(remark) = settings.notice() {
             out::note(&remark);
         }

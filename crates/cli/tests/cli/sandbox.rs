@@ -86,6 +86,39 @@ fn variables_pass_only_by_name() {
 }
 
 #[test]
+fn a_program_that_the_sandbox_hides_is_named_and_certificates_pass_if_they_are_visible() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    if !is_to_be_had(&world) {
+        return;
+    }
+    // A version manager at a place which is not shown.
+    let elsewhere = tempfile::tempdir_in("/var/tmp").unwrap();
+    let shim = elsewhere.path().join(".versions/bin/python3");
+    std::fs::create_dir_all(shim.parent().unwrap()).unwrap();
+    std::fs::write(&shim, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&shim, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let bundle = elsewhere.path().join("company.pem");
+    std::fs::write(&bundle, "").unwrap();
+    let path = format!("{}:/usr/bin:/bin", shim.parent().unwrap().display());
+    let command =
+        json!({"name": "run_command", "args": {"command": "python3 -c 'import nothing_like_this'; env; exit 3"}});
+    let model = world.script("s.json", &json!([{"calls": [command]}, {"text": "done"}]));
+    let mut run = world.command(&["run", "--model", &model, "--agent", "coder", "Run it."]);
+    run.env("PATH", &path).env("PIP_CERT", &bundle).env("SSL_CERT_DIR", "/usr/lib");
+    assert!(run.output().unwrap().status.success());
+    let prompts = world.updraft(&["show", "last", "--prompts"]).code(0).out;
+    let named = format!("[`python3` at {} is not visible in the sandbox", shim.display());
+    assert!(prompts.contains(&named), "{prompts}");
+    assert!(prompts.contains(&format!("`--read {}`", elsewhere.path().join(".versions").display())), "{prompts}");
+    assert!(prompts.contains("SSL_CERT_DIR=/usr/lib") && !prompts.contains("PIP_CERT="), "{prompts}");
+    let mut doctor = world.command(&["doctor"]);
+    let said = doctor.env("PATH", &path).output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("`python3` at"), "{said}");
+}
+
+#[test]
 fn an_agent_runs_a_command_and_hears_what_came_of_it() {
     let world = World::new();
     if !is_to_be_had(&world) {

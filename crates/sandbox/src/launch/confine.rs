@@ -12,10 +12,11 @@ use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 use seccompiler::sock_filter;
 
-use super::root::{ETC, NAMES, SYSTEM, scratch_folders};
+use super::root::{NAMES, scratch_folders};
 use super::timing;
 use crate::policy::{Network, Policy, ResourceLimits, SandboxLevel};
 use crate::protocol::LaunchFault;
+use crate::visible::{ETC, SYSTEM};
 
 /// The newest Landlock version this code supports. The kernel enforces the part that it supports.
 const ABI_KNOWN: ABI = ABI::V9;

@@ -23,42 +23,7 @@ use crate::git_identity;
 use crate::guard::SelfMount;
 use crate::policy::{Network, Policy};
 use crate::protocol::LaunchFault;
-
-/// Programs and libraries. A link among them (`/bin`, on most systems) stays a link.
-pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
-
-/// The files of /etc that programs need, none of them secret.
-pub(super) const ETC: [&str; 29] = [
-    "alternatives",
-    "bash.bashrc",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "chromium",
-    "chromium.d",
-    "crypto-policies",
-    "debian_version",
-    "fonts",
-    "gai.conf",
-    "inputrc",
-    "java",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "locale.alias",
-    "locale.conf",
-    "magic",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "pki/tls/certs",
-    "protocols",
-    "python3",
-    "services",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "timezone",
-];
+use crate::visible::{ETC, SYSTEM};
 
 /// Devices that store nothing and are the same for everyone.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];

@@ -72,7 +72,7 @@ impl ServiceSockets {
 }
 
 fn shown(policy: &Policy) -> Vec<PathBuf> {
-    let system = super::root::SYSTEM.iter().map(PathBuf::from);
+    let system = crate::visible::SYSTEM.iter().map(PathBuf::from);
     folders(policy).chain(&policy.read).cloned().chain(system).collect()
 }
 

@@ -1,13 +1,14 @@
 //! `run_command`: runs a shell command in the sandbox, with a time limit and without anyone to answer its questions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
+use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, Reply, SimpleCommand, ToolOutput, ToolSpec};
 use updraft_sandbox::{
-    CaptureOptions, ChildResult, Command, LineListener, MovedFile, OutputMode as Streams, SandboxLevel,
+    CaptureOptions, ChildResult, Command, LineListener, MovedFile, OutputMode as Streams, Policy, SandboxLevel,
 };
 use updraft_workspace::Place;
 
@@ -71,9 +72,23 @@ impl RunCommand {
         let network = if confinement.only_reads() { NO_NETWORK.to_owned() } else { confinement.network_in_words() };
         let description = format!(
             "Run a shell command in a sandbox: it sees the workspace and the system's programs, {writes}, and gets no \
-             input. {network} When it ends, all processes it started end too."
+             input. {network} When it ends, all processes it started end too. Calls of one turn take effect in the order \
+             given, as with `;` and not `&&`: one that fails does not stop those behind it."
         );
         Self { spec: spec("run_command", &description, parameters), confinement, background }
+    }
+
+    /// The programs of a command that the user has at a place which the sandbox does not show, each in a sentence.
+    fn hidden(&self, policy: &Policy, parts: &[SimpleCommand]) -> Vec<String> {
+        let variable = self.confinement.environment.iter().find(|(name, _)| name == "PATH");
+        let path = variable.map_or("", |(_, path)| path.as_str());
+        let names: BTreeSet<&str> = parts.iter().filter_map(|part| part.words.first()?.as_deref()).collect();
+        let names = names.into_iter().filter(|name| !name.contains('/'));
+        let hidden = policy.hidden_programs(names, path);
+        hidden
+            .iter()
+            .map(|program| format!("{program}; the user can show it with `--read {}`", program.folder.display()))
+            .collect()
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
@@ -108,6 +123,7 @@ impl RunCommand {
         let time = asked.or(set).unwrap_or(Duration::from_secs(USUAL_TIME));
         policy.limits.time = Some(set.map_or(time, |most| time.min(most)));
         let folder = args.folder.as_deref().map(|folder| cx.place.workspace.locate(folder)).transpose()?;
+        let parts = shell::parts(&args.command);
         let shown = cx.output.clone();
         let listener = LineListener::to(move |line| shown.line(line));
         let command = Command {
@@ -123,6 +139,10 @@ impl RunCommand {
         self.confinement.remember(&ended.moved_aside, &cx.around.run);
         let mut output = output(&ended, more_time(set));
         output.hosts.extend(self.background.reached(&cx.around));
+        if output.is_error && ended.level != SandboxLevel::None {
+            let hidden = self.hidden(&policy, &parts);
+            hidden.iter().for_each(|program| output.text.push_str(&format!("[{program}]\n")));
+        }
         if !only_reads {
             changes::tell(&mut output, &ended, &policy.write, began + ended.waited, cx).await;
         }

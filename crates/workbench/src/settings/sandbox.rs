@@ -136,6 +136,9 @@ impl SandboxSettings {
         policy.write.extend(self.write.value.iter().cloned());
         policy.network = self.network.value.clone();
         policy.environment.extend(self.environment.value.iter().cloned());
+        policy.pass_certificates(&folders::all());
+        let home = policy.home.clone();
+        policy.show_package_settings(&home);
         policy.limits.memory = self.memory.value;
         policy.limits.processes = self.processes.value;
         policy.limits.disk = self.disk.value;
