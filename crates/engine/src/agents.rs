@@ -135,6 +135,14 @@ impl Agents {
         }
     }
 
+    /// Gives an agent that has tools one more.
+    pub fn add_tool(&mut self, name: &str, tool: &str) {
+        let agent = self.known.get_mut(name).filter(|agent| !agent.tools.is_empty());
+        if let Some(agent) = agent.filter(|agent| !agent.tools.iter().any(|own| own == tool)) {
+            agent.tools.push(tool.to_owned());
+        }
+    }
+
     /// The built-in agents.
     pub fn compiled_in() -> Result<Self, Error> {
         let parsed = COMPILED_IN.iter().map(|(name, text)| {

@@ -3,6 +3,7 @@
 //! A snapshot is taken when a run starts, and again when a step begins after something was changed. It is stored as a
 //! blob, so that a prompt can be built again exactly.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +11,19 @@ use std::sync::Arc;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::{ContentHash, DOCUMENTS, Run};
+use updraft_run::{ContentHash, DOCUMENTS, Run, StepRole};
 
 use crate::history::PastStep;
 use crate::prompt_texts::PromptKit;
+use crate::whereabouts::Whereabouts;
 
 /// How many files a context names. A model that needs more can list them.
 const MOST_FILES: usize = 200;
+/// From how many bytes on a file's size is told.
+const SIZED: u64 = 100_000;
+/// The tools of an agent for which the names of files are of use.
+const FILE_TOOLS: [&str; 7] =
+    ["read_file", "list_files", "search_files", "edit_file", "write_file", "run_command", "run_python"];
 /// How many bytes of the distiller's profile each step is shown.
 const MOST_PROFILE: usize = 32 * 1024;
 /// How many bytes of documents a context contains in total.
@@ -27,8 +34,14 @@ const MOST_TEXT: usize = 64 * 1024;
 pub struct WorkspaceContext {
     /// The workspace's folder.
     pub root: String,
+    /// Time, system and repository when the run began.
+    #[serde(default, skip_serializing_if = "Whereabouts::is_unknown")]
+    pub whereabouts: Whereabouts,
     /// The first files in it, in path order.
     pub files: Vec<String>,
+    /// The sizes of those that are large, in bytes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub large: BTreeMap<String, u64>,
     /// Whether there are more files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
@@ -73,7 +86,11 @@ impl WorkspaceContext {
                 break;
             }
             if let Ok(path) = entry.path().strip_prefix(root) {
-                context.files.push(path.display().to_string());
+                let path = path.display().to_string();
+                if let Some(bytes) = entry.metadata().ok().map(|about| about.len()).filter(|bytes| *bytes >= SIZED) {
+                    context.large.insert(path.clone(), bytes);
+                }
+                context.files.push(path);
             }
         }
         context.read_documents(root, is_own);
@@ -127,28 +144,38 @@ impl WorkspaceContext {
         agent: &str,
         handed_over: &str,
         history: &str,
+        role: StepRole,
         is_trusted: bool,
     ) -> String {
-        let mut files = self.files.join("\n");
-        if self.more {
-            files.push_str("\n…");
-        }
-        let workspace = format!("{}\n{files}", self.root);
+        let files = if role == StepRole::Work && !uses_files(kit, agent) { String::new() } else { self.file_lines() };
+        let workspace = format!("{}\n{}\n\n{files}", self.root, self.whereabouts.in_words());
         // The workspace may have lost its trust since the snapshot was taken.
         let distrusted = if is_trusted { String::new() } else { in_words(&self.instructions) };
         let documents = format!("{distrusted}\n\n{}", in_words(&self.documents));
-        let or_none = |text: &str| if text.trim().is_empty() { "none".to_owned() } else { text.trim().to_owned() };
-        kit.say(
+        let told = kit.say(
             "context",
             &[
                 ("workspace", workspace.trim()),
-                ("files", &or_none(handed_over)),
-                ("documents", &or_none(&documents)),
-                ("history", &or_none(history)),
-                ("memory", &or_none(&self.memories_for(agent, kit))),
-                ("skills", &or_none(&self.skills_for(agent, kit))),
+                ("files", handed_over.trim()),
+                ("documents", documents.trim()),
+                ("history", history.trim()),
+                ("memory", self.memories_for(agent, kit).trim()),
+                ("skills", self.skills_for(agent, kit).trim()),
             ],
-        )
+        );
+        told.trim_end().to_owned()
+    }
+
+    /// The names of the files, one a line, with the sizes of large ones.
+    fn file_lines(&self) -> String {
+        let line = |path: &String| match self.large.get(path) {
+            None => in_one_line(path),
+            Some(bytes) if *bytes < 1_000_000 => format!("{}  {} kB", in_one_line(path), bytes / 1_000),
+            Some(bytes) => format!("{}  {}.{} MB", in_one_line(path), bytes / 1_000_000, bytes / 100_000 % 10),
+        };
+        let mut lines: Vec<String> = self.files.iter().map(line).collect();
+        lines.extend(self.more.then(|| "…".to_owned()));
+        lines.join("\n")
     }
 
     /// The part of the prompt with the memories for an agent.
@@ -215,6 +242,16 @@ pub(crate) fn listing(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(true).require_git(false).parents(false);
     walk
+}
+
+/// Whether an agent can do anything with the name of a file.
+fn uses_files(kit: &PromptKit, agent: &str) -> bool {
+    kit.agent(agent).is_some_and(|agent| agent.tools.iter().any(|tool| FILE_TOOLS.contains(&tool.name.as_str())))
+}
+
+/// A file's name; in quotes if it could be taken for several lines.
+fn in_one_line(path: &str) -> String {
+    if path.contains(char::is_control) { json!(path).to_string() } else { path.to_owned() }
 }
 
 /// Documents with their names.

@@ -44,6 +44,8 @@ impl PromptSources<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskOptions {
     pub(crate) max_output: u64,
+    /// Whether that was chosen, or a budget counts on it.
+    pub(crate) is_limited: bool,
     /// The chosen amount of thinking.
     pub(crate) think: ThinkingEffort,
     /// The amount of thinking that the task needs.
@@ -252,6 +254,7 @@ impl Conversation {
             tools: &self.tools,
             messages: &self.messages,
             max_output: options.max_output,
+            is_limited: options.is_limited,
             think: options.think,
             need: options.need,
             attempt: options.attempt,

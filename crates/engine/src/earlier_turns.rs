@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use updraft_journal::Journal;
-use updraft_run::{EffectKind, Event, ModelAnswer, Record, Reply, RunId, StepId, ToolCallOutcome, outcome_words};
+use updraft_run::{
+    EffectKind, Event, ModelAnswer, Record, Reply, RunId, StepId, ToolCall, ToolCallOutcome, outcome_words,
+};
 
 use crate::turn_messages::answer_in_words;
 
@@ -20,18 +22,18 @@ pub(crate) fn replaced_turns(journal: &Journal, run: &RunId, step: &StepId) -> V
                 Event::Replied { id, .. } if id.step != *step || id.kind == EffectKind::Compact => {}
                 Event::Replied { id, reply: Reply::Answer(answer), .. } => {
                     if id.kind == EffectKind::Ask {
-                        recalls = answer.calls.iter().map(|call| call.name == "recall").collect();
+                        recalls = answer.calls.iter().map(is_recall).collect();
                     }
                     let mut answer = ModelAnswer::clone(answer);
-                    answer.calls.retain(|call| call.name != "recall");
+                    answer.calls.retain(|call| !is_recall(call));
                     let text = answer_in_words(&answer);
                     if !text.is_empty() {
                         newest.push((id.to_string(), text));
                     }
                 }
                 Event::Replied { id, reply, .. } => {
-                    let is_recall = id.kind == EffectKind::Call && recalls.get(id.n as usize) == Some(&true);
-                    if !is_recall {
+                    let is_found = id.kind == EffectKind::Call && recalls.get(id.n as usize) == Some(&true);
+                    if !is_found {
                         let text = outcome_words(&ToolCallOutcome::Replied(reply.clone())).into_owned();
                         newest.push((id.to_string(), text));
                     }
@@ -43,4 +45,9 @@ pub(crate) fn replaced_turns(journal: &Journal, run: &RunId, step: &StepId) -> V
         ControlFlow::Continue(())
     });
     if read.is_ok() { replaced } else { Vec::new() }
+}
+
+/// Whether a call looks for what was kept, by either of its names.
+fn is_recall(call: &ToolCall) -> bool {
+    call.name == "recall" || call.name == "memory" && call.args.get("find").is_some()
 }

@@ -72,6 +72,7 @@ pub mod trace_context;
 mod turn_messages;
 mod undo;
 mod watcher;
+mod whereabouts;
 
 pub use agent_stats::{AgentStats, AgentTally};
 pub use agents::{Agent, Agents, FolderTrust, RemoteAddress};
@@ -106,7 +107,7 @@ pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
 pub use run_copy::RunCopy;
 pub use skills::{FoundSkill, check_skill, find_skills};
 pub use sources::{CitedSource, SourceState, sources_of};
-pub use start::{Background, LONGEST_GOAL, NewRun};
+pub use start::{Background, LONGEST_GOAL, NewRun, ToolOffer};
 pub use stop_reason::{command_to_go_on, raised_limit, why_stopped};
 pub use tool_counts::ToolCallCount;
 pub use undo::{
@@ -115,3 +116,4 @@ pub use undo::{
 };
 pub use updraft_models::Delta;
 pub use watcher::{NoWatcher, RunWatcher};
+pub use whereabouts::{GitState, Whereabouts};

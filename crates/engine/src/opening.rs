@@ -16,13 +16,19 @@ pub(crate) fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &Workspa
     let copied = run.is_in_copy(&spec.id);
     let copied = copied.then(|| WorkspaceContext { root: run.workspace_of(&spec.id), ..context.clone() });
     let context = copied.as_ref().unwrap_or(context);
-    let words =
-        context.in_words(kit, &spec.agent, &context::handed_over(run), &history::in_words(run, step), is_trusted);
+    let words = context.in_words(
+        kit,
+        &spec.agent,
+        &context::handed_over(run),
+        &history::in_words(run, step),
+        step.role,
+        is_trusted,
+    );
     let instructions = context.instructions_in_words(kit, is_trusted);
     let frozen = step.opening.clone().unwrap_or_default();
     let inputs: serde_json::Map<String, Value> =
         frozen.inputs.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
-    let inputs = Value::Object(inputs).to_string();
+    let inputs = if inputs.is_empty() { String::new() } else { Value::Object(inputs).to_string() };
     let mut text = match step.role {
         StepRole::Plan => kit.say(
             "plan",

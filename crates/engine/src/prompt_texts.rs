@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use updraft_run::{AgentCard, AgentRole, ReflectionMode, Roster, ToolSpec};
-use updraft_tools::Registry;
+use updraft_tools::{FINDERS, Registry};
 
 use crate::agents::{self, Agent, Agents};
 use crate::plan_prompt::{carries_out_steps, works_in_sequence};
@@ -34,6 +34,9 @@ pub struct AgentTexts {
     /// this was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wants: Vec<String>,
+    /// The tools among its own that its model is not told of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold: Vec<String>,
 }
 
 impl RosterTexts {
@@ -54,8 +57,12 @@ impl RosterTexts {
             specs.retain(|spec| !agent.read_only || only_reads(&spec.name));
             let tools = specs.iter().map(|spec| spec.name.clone()).collect();
             roster.agents.push(AgentCard { role: Some(role_of(agent, &agents)), ..card_of(agent, tools) });
-            let own =
-                AgentTexts { purpose: agent.purpose.clone(), prompt: agent.prompt.clone(), wants: agent.tools.clone() };
+            let own = AgentTexts {
+                purpose: agent.purpose.clone(),
+                prompt: agent.prompt.clone(),
+                wants: agent.tools.clone(),
+                untold: FINDERS.map(str::to_owned).to_vec(),
+            };
             words.agents.insert(agent.name.clone(), own);
             known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
         }
@@ -71,16 +78,26 @@ impl RosterTexts {
         let mut known: BTreeMap<String, ToolSpec> =
             self.tools.drain(..).map(|spec| (spec.name.clone(), spec)).collect();
         for card in &mut roster.agents {
-            let Some(own) = self.agents.get(&card.name).filter(|own| !own.wants.is_empty()) else { continue };
+            let Some(own) = self.agents.get_mut(&card.name).filter(|own| !own.wants.is_empty()) else { continue };
             let mut specs = registry.specs_for(&own.wants);
             specs.retain(|spec| !registry.is_fixed(&spec.name));
             specs.retain(|spec| !card.read_only || registry.only_reads(&spec.name));
+            let many = registry.findable(&own.wants);
             card.tools.retain(|name| registry.is_fixed(name));
-            card.tools.extend(specs.iter().map(|spec| spec.name.clone()));
+            card.findable.retain(|name| registry.is_fixed(name));
+            for ToolSpec { name, .. } in &specs {
+                let list = if many.contains(name) { &mut card.findable } else { &mut card.tools };
+                list.push(name.clone());
+            }
             card.tools.sort();
+            card.findable.sort();
+            own.untold.retain(|name| !FINDERS.contains(&name.as_str()));
+            if card.findable.is_empty() {
+                own.untold.extend(FINDERS.map(str::to_owned));
+            }
             known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
         }
-        known.retain(|name, _| roster.agents.iter().any(|card| card.tools.contains(name)));
+        known.retain(|name, _| roster.agents.iter().any(|card| can_call(card, name)));
         self.tools = known.into_values().collect();
         (roster, self)
     }
@@ -90,6 +107,7 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
     AgentCard {
         name: agent.name.clone(),
         tools,
+        findable: Vec::new(),
         model: agent.model.clone(),
         think: agent.think,
         turns: agent.turns,
@@ -100,6 +118,10 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
         schema: agent.schema.clone(),
         keywords: agent.keywords.clone(),
     }
+}
+
+fn can_call(card: &AgentCard, tool: &String) -> bool {
+    card.tools.contains(tool) || card.findable.contains(tool)
 }
 
 /// The role of an agent among these: if only one agent may have a role, it is the nearest one, and the others work.
@@ -132,8 +154,10 @@ pub(crate) struct PromptKit {
 pub(crate) struct AgentPreamble {
     /// The system prompt.
     pub system: Arc<str>,
-    /// The tools it may call, in a fixed order.
+    /// The tools that its model is told of, in a fixed order.
     pub tools: Arc<[ToolSpec]>,
+    /// The tools it may call: those, and some that only code needs or that are of no use to most runs.
+    pub callable: Arc<[ToolSpec]>,
 }
 
 impl PromptKit {
@@ -149,8 +173,11 @@ impl PromptKit {
         let agents = roster.agents.iter().filter_map(|card| {
             let own = words.agents.get(&card.name)?;
             let system = prompts::fill(&own.prompt, &[("agents", &purposes), ("agents_with_tools", &with_tools)]);
-            let tools = words.tools.iter().filter(|spec| card.tools.contains(&spec.name)).cloned();
-            Some((card.name.clone(), AgentPreamble { system: system.into(), tools: tools.collect() }))
+            let callable: Vec<ToolSpec> =
+                words.tools.iter().filter(|spec| can_call(card, &spec.name)).cloned().collect();
+            let is_told = |name: &String| card.tools.contains(name) && !own.untold.contains(name);
+            let tools = callable.iter().filter(|spec| is_told(&spec.name)).cloned().collect();
+            Some((card.name.clone(), AgentPreamble { system: system.into(), tools, callable: callable.into() }))
         });
         let agents = agents.collect();
         let mut kit = Self { agents, small_planner: Arc::from(""), prompts: BTreeMap::new() };
@@ -168,7 +195,7 @@ impl PromptKit {
     /// A template with its placeholders filled. A template that an older run lacks is taken from the program.
     pub(crate) fn say(&self, template: &str, values: &[(&str, &str)]) -> String {
         let text = self.prompts.get(template).map(String::as_str).or_else(|| prompts::compiled_in(template));
-        text.map(|text| prompts::fill(text, values)).unwrap_or_default()
+        text.map(|text| prompts::fill(&prompts::without_empty(text, values), values)).unwrap_or_default()
     }
 }
 

@@ -86,6 +86,43 @@ pub(crate) fn compiled_in(name: &str) -> Option<&'static str> {
     COMPILED_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// The template without what has nothing to say: sections whose only words would be values that are empty, and lines that
+/// are one empty value. Decided before anything is filled, so what a value holds is never taken for a heading.
+pub(crate) fn without_empty(template: &str, values: &[(&str, &str)]) -> String {
+    let is_empty = |line: &str| {
+        let name = line.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+        name.is_some_and(|name| values.iter().any(|(known, value)| *known == name && value.trim().is_empty()))
+    };
+    let mut kept: Vec<&str> = Vec::new();
+    let lines: Vec<&str> = template.lines().collect();
+    let mut rest = lines.as_slice();
+    while let Some((first, behind)) = rest.split_first() {
+        let length = behind.iter().position(|line| line.starts_with('#')).unwrap_or(behind.len());
+        let (body, next) = behind.split_at(length);
+        let says = |line: &str| !line.trim().is_empty() && !line.starts_with("```") && !is_empty(line);
+        let is_section = first.starts_with('#') && body.iter().any(|line| is_empty(line));
+        if !is_section || body.iter().any(|line| says(line)) {
+            kept.push(first);
+            kept.extend(body);
+        }
+        rest = next;
+    }
+    let mut text = String::with_capacity(template.len());
+    let mut was_left_out = false;
+    for line in kept {
+        // With an empty value goes the empty line below it.
+        if !is_empty(line) && !(was_left_out && line.is_empty()) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        was_left_out = is_empty(line);
+    }
+    if !template.ends_with('\n') {
+        text.pop();
+    }
+    text
+}
+
 /// Replaces each `{{name}}` by its value, in one pass: the values themselves are never expanded.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let room: usize = values.iter().map(|(_, value)| value.len()).sum();
@@ -155,6 +192,21 @@ mod tests {
         for (name, _) in COMPILED_IN {
             assert!(filled.iter().any(|(used, _)| used == name), "prompts/{name}.md is not used");
         }
+    }
+
+    #[test]
+    fn headings_with_nothing_below_are_left_out_and_values_keep_theirs() {
+        let template =
+            "Do it.\n\n{{told}}\n\n# A\n\n{{a}}\n\n## B\n\n```json\n{{b}}\n```\n\n# C\n\nAs {{c}}\n\n# D\n{{d}}\n";
+        let say = |a, b| {
+            let values = [("told", ""), ("a", a), ("b", b), ("c", ""), ("d", "# E\n\n{{a}}")];
+            fill(&without_empty(template, &values), &values)
+        };
+        assert_eq!(say("", " \n"), "Do it.\n\n# C\n\nAs \n\n# D\n# E\n\n{{a}}\n");
+        assert_eq!(
+            say("x", "{}"),
+            "Do it.\n\n# A\n\nx\n\n## B\n\n```json\n{}\n```\n\n# C\n\nAs \n\n# D\n# E\n\n{{a}}\n"
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::engine::EngineInner;
 use crate::marks::MarkedFile;
 use crate::prompt_texts::{PromptKit, RosterTexts, participants};
 use crate::prompts::Prompts;
+use crate::whereabouts::Whereabouts;
 
 /// The longest goal, in bytes. A longer text belongs in a file.
 pub const LONGEST_GOAL: usize = 256 * 1024;
@@ -53,8 +54,21 @@ pub struct Background {
     pub memory: serde_json::Value,
     /// The skills that agents may use.
     pub skills: Vec<SkillEntry>,
+    /// Time, system and repository.
+    pub whereabouts: Whereabouts,
     /// What the run takes over from earlier runs.
     pub earlier: EarlierRuns,
+    /// For each agent what its model is told of its tools. It stays so for the whole run.
+    pub offers: BTreeMap<String, ToolOffer>,
+}
+
+/// What an agent's model is told of the tools that the agent may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOffer {
+    /// The tools that it is not told of.
+    pub untold: Vec<String>,
+    /// The tools that it finds by searching.
+    pub findable: Vec<String>,
 }
 
 pub(crate) struct PreparedRun {
@@ -120,13 +134,22 @@ impl NewRun<'_> {
 
     pub(crate) fn prepare(self, engine: &EngineInner, background: Background) -> Result<PreparedRun, Error> {
         self.check()?;
-        let (roster, words) = self.build_roster();
+        let (mut roster, mut words) = self.build_roster();
+        for (name, offer) in background.offers {
+            if let Some(own) = words.agents.get_mut(&name) {
+                own.untold = offer.untold;
+            }
+            if let Some(card) = roster.agents.iter_mut().find(|card| card.name == name) {
+                (card.findable, card.tools) = card.tools.drain(..).partition(|tool| offer.findable.contains(tool));
+            }
+        }
         self.check_models(engine, &roster)?;
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let kit = engine.kit(words_blob.hash(), &roster, || Ok(PromptKit::new(&roster, words)))?;
         let mut context = self.workspace_context(engine)?;
         let earlier = background.earlier;
         (context.memory, context.skills) = (background.memory, background.skills);
+        context.whereabouts = background.whereabouts;
         let context_blob = context_blob(&context);
         let plan = self.plan_with_tries()?;
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });

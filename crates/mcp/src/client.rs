@@ -43,4 +43,4 @@ pub use manifest::{Manifest, ToolDescription, ToolHints};
 pub use names::ToolNames;
 pub use open_requests::ProtocolViolations;
 pub use server::{Server, ServerHealth};
-pub use servers::{SHOWN, ServerResource, Servers};
+pub use servers::{ServerResource, Servers};

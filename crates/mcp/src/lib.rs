@@ -40,7 +40,7 @@ pub mod server;
 
 pub use client::{
     ElicitationAnswer, ElicitationHandler, ElicitationKind, ElicitationRequest, HostFuture, LoginBrowser, Manifest,
-    McpHost, ProtocolViolations, ProxySettings, SHOWN, Sampler, SecretStore, Server, ServerHealth, ServerResource,
-    Servers, ToolDescription, ToolHints, ToolNames, refused_login,
+    McpHost, ProtocolViolations, ProxySettings, Sampler, SecretStore, Server, ServerHealth, ServerResource, Servers,
+    ToolDescription, ToolHints, ToolNames, refused_login,
 };
 pub use error::{Error, UrlRequest};

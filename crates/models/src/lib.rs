@@ -29,6 +29,7 @@
 //! | `resolve` | names, prices and the choice of `auto` |
 //! | `limits` | rate limits, shared by all processes |
 //! | `prices` | prices of models |
+//! | `edit_form` | which models change files by patches |
 //! | `http`, `sse`, `retry`, `tokens` | code shared by all HTTP providers |
 
 mod access;
@@ -44,6 +45,7 @@ mod counts;
 mod dialect;
 mod discover;
 mod draft;
+mod edit_form;
 mod embeddings;
 mod endpoint;
 mod error;
@@ -92,6 +94,7 @@ pub use builtin::BuiltinModel;
 pub use cache::{AnswerCache, CacheKey};
 pub use call_styles::CallStyles;
 pub use draft::RequestDraft;
+pub use edit_form::uses_patches;
 pub use embeddings::EmbeddingModel;
 pub use endpoint::{Endpoint, ModelTuning};
 pub use error::{Error, Outage};

@@ -93,6 +93,9 @@ pub struct Prompt<'a> {
     pub messages: &'a [Message],
     /// Limit on the tokens of the answer, without thinking.
     pub max_output: u64,
+    /// Whether somebody chose that limit, or a budget counts on it. Otherwise a server that nothing is known of is sent
+    /// none: it knows its model better.
+    pub is_limited: bool,
     /// The thinking effort, if it was configured.
     pub think: ThinkingEffort,
     /// The effort that the task needs, if none was configured.
@@ -122,6 +125,7 @@ impl<'a> Prompt<'a> {
             tools: &[],
             messages: &[],
             max_output: 1_024,
+            is_limited: true,
             think: ThinkingEffort::Auto,
             need: ThinkingEffort::Auto,
             attempt: 1,

@@ -26,6 +26,8 @@ pub(crate) struct ChatDialect {
     /// The kind of server.
     pub(crate) house: ChatVendor,
     pub(crate) temperature: Option<f64>,
+    /// Nothing is known of the server but its address, so it is sent no limit on answers that nobody chose.
+    pub(crate) is_unknown: bool,
     /// The special requirements of the server.
     pub(crate) taste: ServerQuirks,
     /// Whether the model's template supports thinking, once the server has said so: then thinking settings are sent.
@@ -140,7 +142,9 @@ impl Dialect for ChatDialect {
         if let Some(schema) = prompt.schema.filter(|_| prompt.tools.is_empty() || self.takes_schema_beside_tools()) {
             field(bytes, "response_format", &body::ChatResponseFormat::of(schema))?;
         }
-        field(bytes, if self.reasons() { "max_completion_tokens" } else { "max_tokens" }, &self.cap(prompt))?;
+        if prompt.is_limited || !self.is_unknown {
+            field(bytes, if self.reasons() { "max_completion_tokens" } else { "max_tokens" }, &self.cap(prompt))?;
+        }
         if let Some(temperature) = self.temperature.filter(|_| !self.reasons()) {
             field(bytes, "temperature", &temperature)?;
         }

@@ -447,15 +447,17 @@ impl RemoteModel {
         let ModelTuning { think, max_output, .. } = self.endpoint.tuning;
         let think = [prompt.think, think, prompt.need].into_iter().find(|think| *think != ThinkingEffort::Auto);
         let think = think.unwrap_or_default();
+        let is_limited = prompt.is_limited || max_output.is_some();
         let max_output = max_output.map_or(prompt.max_output, |cap| cap.min(prompt.max_output));
-        Prompt { max_output, think, ..prompt.clone() }
+        Prompt { max_output, is_limited, think, ..prompt.clone() }
     }
 }
 
 /// The prompt with a limit on the answer that leaves room for the question in a small context window.
 fn within<'a>(prompt: &Prompt<'a>, window: Option<u64>) -> Prompt<'a> {
     let most = window.map_or(u64::MAX, |window| window / 2);
-    Prompt { max_output: prompt.max_output.min(most), ..prompt.clone() }
+    let is_limited = prompt.is_limited || most < prompt.max_output;
+    Prompt { max_output: prompt.max_output.min(most), is_limited, ..prompt.clone() }
 }
 
 /// Whether the provider may have begun to answer, and so to charge.

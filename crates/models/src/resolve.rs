@@ -13,7 +13,7 @@ use crate::google;
 use crate::known_features::KnownFeatures;
 use crate::ollama::{self, OllamaDialect};
 use crate::openai::{self, ChatDialect, ChatVendor, ServerQuirks};
-use crate::providers::{DialectKind, Provider, providers};
+use crate::providers::{DialectKind, Provider, provider, providers};
 use crate::remote::RemoteModel;
 use crate::responses::ResponsesDialect;
 use crate::spec::{self, ModelSpec};
@@ -119,7 +119,9 @@ fn remote(
                 ChatVendor::Local => KnownFeatures::found_by(DiscoveryQuery::Props),
                 ChatVendor::Router | ChatVendor::Other => KnownFeatures { sees: None, ..KnownFeatures::cloud(true) },
             };
-            (Box::new(ChatDialect { model, house, temperature, taste, thinks: OnceLock::new() }), known)
+            // `openai-compatible` stands for any server; a provider of the settings is no better known.
+            let is_unknown = endpoint.provider == "openai-compatible" || provider(&endpoint.provider).is_none();
+            (Box::new(ChatDialect { model, house, temperature, is_unknown, taste, thinks: OnceLock::new() }), known)
         }
         DialectKind::Responses => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);

@@ -122,6 +122,9 @@ pub struct AgentCard {
     /// Names of the tools it may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// Names of tools that it may call as well, and finds by searching, because they are too many to be shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findable: Vec<String>,
     /// Its model, if it is not the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -282,6 +285,9 @@ pub struct RunSettings {
     pub step_budget: Budget,
     /// Cap on the tokens of one answer, thinking not counted.
     pub max_output: u64,
+    /// Whether the user chose that cap: otherwise a server of which nothing is known is sent none.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub max_output_chosen: bool,
     /// How much the model should think.
     #[serde(skip_serializing_if = "ThinkingEffort::is_auto")]
     pub think: ThinkingEffort,
@@ -357,6 +363,7 @@ impl Default for RunSettings {
             context: None,
             step_budget: Budget::default(),
             max_output: 8_192,
+            max_output_chosen: false,
             think: ThinkingEffort::Auto,
             sandbox: Level::Unknown,
             grants: None,

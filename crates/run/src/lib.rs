@@ -115,7 +115,7 @@ pub use message::{FinishReason, Message, ModelAnswer, Picture, Price, TokenUsage
 pub use nesting_limit::{DEEPEST, is_too_deep};
 pub use open_effect::{Funds, InnerCall, OpenEffect};
 pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE, network_origins};
-pub use permission::{ApprovalRequest, Permission};
+pub use permission::{ApprovalRequest, CALL_TOOL, Permission};
 pub use proof::{CallEnd, CallFact, Evidence, FileFact, Proof, ProofFinding, ProofState};
 pub use read_rules::ReadRules;
 pub use reply::{

@@ -14,6 +14,9 @@ use crate::state::Run;
 use crate::step::Step;
 use crate::users_own_calls::{ComparableCall, stands_in};
 
+/// The tool that only calls others, which its agent found by searching.
+pub const CALL_TOOL: &str = "call_tool";
+
 /// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permission {
@@ -79,7 +82,10 @@ impl Run {
     ) -> Permission {
         let ConsideredCall { call, prepared, beside } = *considered;
         let name = &call.name;
-        if !agent.tools.iter().any(|tool| tool == name) {
+        let may_use = |name: &str| agent.tools.iter().chain(&agent.findable).any(|tool| tool == name);
+        // One tool only makes calls of others: of those that this agent may call itself.
+        let meant = prepared.passed_on_to.as_deref().filter(|_| name == CALL_TOOL);
+        if let Some(name) = [Some(name.as_str()), meant].into_iter().flatten().find(|name| !may_use(name)) {
             let known: Vec<&str> = agent.tools.iter().map(String::as_str).collect();
             return denied(format!("`{}` may not use `{name}`; it may use {}", agent.name, close_to(name, &known)));
         }

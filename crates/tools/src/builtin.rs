@@ -12,9 +12,11 @@ pub(crate) mod changes;
 pub(crate) mod check_guardrails;
 mod check_result;
 mod edit_file;
+mod find_tools;
 mod ingest_document;
 mod list_documents;
 mod list_files;
+mod memory;
 pub(crate) mod outside_text;
 mod path_filter;
 mod read_file;
@@ -111,9 +113,18 @@ pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>, limits: &ToolLimits) -> [Ar
     ]
 }
 
-/// The tools that keep things for later runs and find them again.
-pub(crate) fn memory(memory: &Arc<MemoryAccess>) -> [Arc<dyn Tool>; 2] {
-    [Arc::new(remember::Remember::new(Arc::clone(memory))), Arc::new(recall::Recall::new(Arc::clone(memory)))]
+/// The tools that keep things for later runs and find them again, and the one that stands for both.
+pub(crate) fn memory(memory: &Arc<MemoryAccess>) -> [Arc<dyn Tool>; 3] {
+    [
+        Arc::new(memory::Memory::new()),
+        Arc::new(remember::Remember::new(Arc::clone(memory))),
+        Arc::new(recall::Recall::new(Arc::clone(memory))),
+    ]
+}
+
+/// The tools that find and call what is not shown.
+pub(crate) fn finders() -> [Arc<dyn Tool>; 2] {
+    find_tools::tools()
 }
 
 /// The tool that reads skills: the folder of each by its name.

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod edit_checks;
+mod tool_search;
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,8 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 use tracing::debug;
 use updraft_run::{
-    BlobRef, CallOrder, EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, Reply, ToolCall,
-    ToolOutput,
+    BlobRef, CALL_TOOL, CallOrder, EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome,
+    Reply, ToolCall, ToolOutput,
 };
 use updraft_workspace::Place;
 
@@ -19,6 +20,7 @@ use crate::change_tracker::ChangeWitness;
 use crate::guardrails::GuardPoint;
 use crate::hooks::{self, Hook, HookEvent};
 use crate::limits::ToolLimits;
+use crate::offer::SEARCH_TOOLS;
 use crate::registry::{Registry, RegistryEntry};
 use crate::shell;
 use crate::tool::{CallContext, Tool, ToolSource};
@@ -161,7 +163,13 @@ impl Dispatcher {
             Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
             None => None,
         };
-        let mut reply = check_output_schema(&entry, self.call_with_retries(&entry, args, cx).await);
+        let made = if entry.tool.spec().name == SEARCH_TOOLS {
+            let query = args["query"].as_str().unwrap_or_default();
+            Reply::Output(Arc::new(tool_search::search(&registry, &cx.around.tools, query)))
+        } else {
+            self.call_with_retries(&entry, args, cx).await
+        };
+        let mut reply = check_output_schema(&entry, made);
         if let Some(watch) = watch {
             reply = watch.end(reply, cx).await;
         }
@@ -235,7 +243,11 @@ impl Dispatcher {
             Err(_) => entry.tool.otherwise(&call.args),
         };
         let Some((name, own)) = meant else { return Ok((entry, args?)) };
-        let meant = named(&registry, &name)?;
+        let is_found = entry.tool.spec().name == CALL_TOOL;
+        let meant = named(&registry, registry.full_name(&name).filter(|_| is_found).unwrap_or(&name))?;
+        if is_found && !meant.tool.source().is_foreign() {
+            return invalid(format!("`{name}` is called by its own name"));
+        }
         let own = accepted(&meant, &own)?.into_owned();
         Ok((meant, Cow::Owned(own)))
     }

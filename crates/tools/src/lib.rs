@@ -30,6 +30,7 @@
 //! |---|---|
 //! | `tool` | the trait, and the context that a call gets |
 //! | `registry` | tools by name |
+//! | `offer` | which of its tools a model is told of |
 //! | `remote_agent` | agents on other servers, by A2A |
 //! | `dispatch` | turns one call into a reply |
 //! | `schema` | checks arguments against a JSON Schema, which may be hostile |
@@ -59,6 +60,7 @@ mod guardrails;
 mod hooks;
 mod limits;
 mod memory_access;
+mod offer;
 mod open_plain;
 mod picture;
 mod registry;
@@ -83,6 +85,7 @@ pub use guardrails::{GuardAction, GuardCheck, GuardPoint, Guardrail, Guardrails}
 pub use hooks::{Hook, HookAnswer, HookEvent};
 pub use limits::ToolLimits;
 pub use memory_access::{MemoryAccess, seconds_now};
+pub use offer::{FINDERS, MANY_TOOLS, OfferSituation};
 pub use open_plain::{open_plain, open_unlinked, read_plain};
 pub use picture::{LARGEST_PICTURE, mime_of};
 pub use registry::Registry;

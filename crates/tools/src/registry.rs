@@ -17,6 +17,7 @@ use crate::guardrails::Guardrails;
 use crate::hooks::Hook;
 use crate::limits::ToolLimits;
 use crate::memory_access::MemoryAccess;
+use crate::offer::FINDERS;
 use crate::remote_agent::{self, RemoteAgentConfig};
 use crate::schema::Schema;
 use crate::tool::{Tool, ToolSource};
@@ -60,6 +61,11 @@ impl Registry {
         for tool in builtin::standard(limits) {
             registry.insert_own(tool);
         }
+        for tool in builtin::finders() {
+            registry.insert_own(tool);
+        }
+        // Its name when it was for servers only.
+        registry.shorten("call_mcp_tool", updraft_run::CALL_TOOL);
         // Models that were trained with `apply_patch` call it even if they were not given it.
         registry.shorten(builtin::APPLY_PATCH, "edit_file");
         registry
@@ -107,7 +113,7 @@ impl Registry {
         self
     }
 
-    /// Adds `remember` and `recall`, which use the long-term memory.
+    /// Adds `memory`, and `remember` and `recall`, which it stands for: they use the long-term memory.
     #[must_use]
     pub fn with_memory(mut self, memory: &Arc<MemoryAccess>) -> Self {
         for tool in builtin::memory(memory) {
@@ -289,7 +295,8 @@ impl Registry {
                 let meant = self.full_name(want);
                 meant == Some(name) || (meant.is_some() && meant == tool.comes_with())
             };
-            let is_it = |want: &str| is_of(want) || is_named(want) || is_by(want);
+            let finds = |group: &str| group == "mcp" && FINDERS.contains(&name.as_str());
+            let is_it = |want: &str| is_of(want) || is_named(want) || is_by(want) || finds(want);
             wanted.iter().any(|want| is_it(want.as_ref()))
         };
         self.iter().filter(|tool| is_wanted(tool.as_ref())).map(|tool| tool.spec().clone()).collect()

@@ -138,6 +138,8 @@ pub struct ToolTraits {
     pub group: &'static str,
     /// Whether it must be requested by its own name: requesting its group does not include it.
     pub only_by_name: bool,
+    /// Whether models are not told of it unless their agent's file names it: a tool for scripts, or a part of another.
+    pub untold: bool,
     /// Whether it reaches beyond workspace and sandbox, and so needs approval.
     pub outside: bool,
     /// Whether it can send data off this machine: its arguments, or what it finds.
@@ -157,6 +159,7 @@ impl Default for ToolTraits {
             class: EffectClass::Opaque,
             group: "",
             only_by_name: false,
+            untold: false,
             outside: false,
             sends: false,
             destroys: false,
@@ -175,6 +178,16 @@ pub enum ToolSource {
     File(String),
     /// An MCP server provides it: the server's name.
     Server(String),
+}
+
+impl ToolSource {
+    /// Whether it comes from somewhere else than this program.
+    pub fn is_foreign(&self) -> bool {
+        match self {
+            ToolSource::BuiltIn => false,
+            ToolSource::File(_) | ToolSource::Server(_) => true,
+        }
+    }
 }
 
 impl fmt::Display for ToolSource {

@@ -218,6 +218,12 @@ impl WorkspaceIndex {
         Ok((!texts.is_empty()).then(|| texts.join("\n\n") + "\n"))
     }
 
+    /// Whether there is anything to find in it, or anything was named for it. A file that does not exist is not made.
+    pub fn has_documents(&self) -> bool {
+        let is_filled = || self.file().exists() && self.totals().is_ok_and(|totals| totals.documents > 0);
+        !self.named().all().is_empty() || is_filled()
+    }
+
     /// How much is in the index.
     pub fn totals(&self) -> Result<Totals, Error> {
         self.with_open(Index::totals)

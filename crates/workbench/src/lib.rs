@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `workbench.rs` | the workbench of one folder: `open`, and the parts that runs share |
 //! | `start.rs`, `goal_pictures.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
+//! | `offer.rs`, `whereabouts.rs` | what agents of a new run may use, what their models are told of; time, system and repository |
 //! | `outlook.rs`, `repeat.rs` | what a plan will use and cost; which results of a run are kept when it is repeated |
 //! | `remote_agents.rs` | agents on other servers |
 //! | `recipes.rs`, `schedules.rs` | goals and plans with parameters, as files; runs that begin by themselves |
@@ -56,6 +57,7 @@ pub mod memory;
 pub mod model_access;
 mod notice;
 pub mod observe;
+mod offer;
 pub mod other_tools;
 mod outlook;
 pub mod permissions;
@@ -79,6 +81,7 @@ pub mod tools;
 pub mod undo;
 pub mod untrusted;
 mod waiting_plan;
+mod whereabouts;
 mod workbench;
 
 pub use fault::{Fault, Kind};

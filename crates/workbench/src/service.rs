@@ -104,6 +104,7 @@ pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
 pub use run_results::RunHead;
 pub(crate) use runs::ENTRY_POINT;
 pub use runs::LiveRuns;
+pub(crate) use scheduler::SCHEDULE;
 pub use search::WorkspaceFiles;
 pub use server_cards::{ServerCard, ServerCardState};
 pub use service_types::{

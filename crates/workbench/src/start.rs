@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use updraft_engine::{AgentStats, Agents, Background, NewRun, RunHandle};
+use updraft_engine::{Agent, AgentStats, Agents, Background, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{AgentRole, EarlierRuns, Goal, Graph, Level, RepeatedRun, RunId, RunMode, RunSettings};
 
@@ -14,7 +14,7 @@ use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
 use crate::settings::RememberedRules;
 use crate::workbench::{RunEquipment, Workbench};
-use crate::{confinement, folders, guardrails, knowledge, memory, model_access, skills, tools};
+use crate::{confinement, folders, guardrails, knowledge, memory, model_access, offer, skills, tools, whereabouts};
 
 /// What a run is asked to do.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,7 @@ impl Workbench {
         if let (RunMode::Agent(name), Some(schema)) = (&new.goal.mode, &new.goal.answer_schema) {
             agents.set_schema(name, schema.clone());
         }
+        offer::let_ask(&mut agents, &new.goal);
         let tools = |wanted: &[String]| equipment.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&equipment.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
@@ -65,7 +66,13 @@ impl Workbench {
         let settings = self.run_settings(&id, &goal, &chosen.spec, level, equipment);
         let settings = RunSettings { models: models_named, window, plan_first: new.plan_first, ..settings };
         let earlier = EarlierRuns { agent_stats: self.agent_stats(&new.goal)?, repeated: new.repeated };
-        let background = Background { earlier, ..self.background(&new.goal, &agents) };
+        let model = |agent: &Agent| {
+            let own = agent.model.as_deref().and_then(models);
+            own.unwrap_or_else(|| chosen.spec.clone())
+        };
+        let offers = self.offers(&new.goal, &agents, &model, equipment);
+        let whereabouts = whereabouts::look(&self.folders, &self.folder, &self.settings).await;
+        let background = Background { earlier, offers, whereabouts, ..self.background(&new.goal, &agents) };
         let run = NewRun {
             settings,
             goal,
@@ -92,7 +99,7 @@ impl Workbench {
             self.tell(Notice::Memory(remark));
         }
         let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
-        Background { memory, skills, earlier: EarlierRuns::default() }
+        Background { memory, skills, ..Background::default() }
     }
 
     /// The context window of the model that is asked first, if it is known. A server on this machine is asked.

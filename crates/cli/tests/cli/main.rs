@@ -52,6 +52,7 @@ mod mcp_words;
 mod memory;
 mod money;
 mod networkx;
+mod offer;
 mod other_tools;
 mod outage;
 mod permissions;

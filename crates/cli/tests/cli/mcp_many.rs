@@ -28,6 +28,60 @@ fn was_called(world: &World) -> bool {
     world.ws().join("called.txt").exists()
 }
 
+/// The tools that the model of the newest run was told of, other than our own for files and commands.
+fn told(world: &World) -> Vec<String> {
+    let prompt = world.updraft(&["show", "last", "--prompts"]).code(0).out;
+    let tools = prompt.lines().filter_map(|line| line.strip_prefix("[tool ")?.strip_suffix(']'));
+    let is_ours = |name: &str| ["file", "run_", "memory", "ask_user"].iter().any(|part| name.contains(part));
+    let mut tools: Vec<String> = tools.filter(|name| !is_ours(name)).map(str::to_owned).collect();
+    tools.dedup();
+    tools
+}
+
+#[test]
+fn tools_that_are_too_many_to_show_are_searched_for_and_called() {
+    let world = world();
+    let model = world.script(
+        "s.json",
+        &json!([
+            {"calls": [{"name": "search_tools", "args": {"query": "t5"}}]},
+            {"calls": [{"name": "call_tool", "args": {"tool_name": "mcp_many_t5", "arguments": {}}}]},
+            {"text": "went on"}
+        ]),
+    );
+    world.updraft(&["run", "--yes", "--model", &model, "--agent", "coder", "use it"]).code(0);
+    assert!(was_called(&world));
+    let told = told(&world);
+    assert!(told.contains(&"search_tools".to_owned()) && told.contains(&"call_tool".to_owned()), "{told:?}");
+    assert!(!told.iter().any(|name| name.starts_with("mcp_many")), "{told:?}");
+    let events = world.updraft(&["events", "last", "--json"]).code(0).out;
+    assert!(events.contains("mcp_many_t5"), "{events}");
+}
+
+#[test]
+fn servers_tools_and_ones_own_count_together() {
+    let world = World::new();
+    let of_server: Vec<Value> = (0..20).map(|n| tool(&format!("t{n}"))).collect();
+    world.file("server.sh", &server(&Value::Array(of_server), "true"));
+    world.updraft(&["mcp", "add", "some", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
+    let own = |count: usize| {
+        let functions =
+            (0..count).map(|n| format!("def own_{n}() -> str:\n    \"\"\"Own {n}.\"\"\"\n    return '{n}'\n"));
+        world.config("tools/own.py", &functions.collect::<String>());
+    };
+    let done = world.script("s.json", &json!([{"text": "done"}]));
+    let run = ["run", "--yes", "--model", &done, "--agent", "coder", "use it"];
+    own(9);
+    world.updraft(&run).code(0);
+    assert!(told(&world).contains(&"own_8".to_owned()) && told(&world).contains(&"mcp_some_t19".to_owned()));
+    assert!(!told(&world).contains(&"search_tools".to_owned()));
+    own(10);
+    world.updraft(&run).code(0);
+    let told = told(&world);
+    assert!(told.contains(&"call_tool".to_owned()), "{told:?}");
+    assert!(!told.iter().any(|name| name.starts_with("own_") || name.starts_with("mcp_some")), "{told:?}");
+}
+
 #[test]
 fn what_is_denied_is_denied_through_call_mcp_tool_too() {
     let world = world();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use updraft_journal::Blob;
 use updraft_run::{
-    Effect, EffectAddress, EffectFacts, EffectKind, Event, Failure, FailureKind, Funds, Input, ModelAnswer, Record,
-    Reply, Step, ToolCall,
+    Budget, Effect, EffectAddress, EffectFacts, EffectKind, Event, Failure, FailureKind, Funds, Input, ModelAnswer,
+    Record, Reply, Step, ToolCall,
 };
 use updraft_tools::CallLog;
 
@@ -268,6 +268,7 @@ impl RunDriver {
         // What was recalled when the run began stays: it is about the goal, and prompts change as little as possible.
         let before = &self.briefing.context.context;
         (context.memory, context.skills) = (before.memory.clone(), before.skills.clone());
+        context.whereabouts = before.whereabouts.clone();
         let blob = context_blob(&context);
         if blob.hash() != self.briefing.context.hash {
             self.briefing.context = Snapshot { hash: blob.hash(), context: Arc::new(context) };
@@ -283,8 +284,11 @@ impl RunDriver {
     /// How a question is asked: its output cap, how much the model thinks, and the number of the attempt.
     fn ask_options(&self, id: &EffectAddress) -> AskOptions {
         let step = self.run.step(&id.step).filter(|_| id.kind == EffectKind::Ask);
+        let settings = self.run.settings();
+        let counts = [self.run.budget(), &settings.step_budget].into_iter().any(Budget::needs_estimates);
         AskOptions {
-            max_output: self.run.settings().max_output,
+            max_output: settings.max_output,
+            is_limited: settings.max_output_chosen || counts,
             think: step.map(|step| self.run.chosen_thinking(step)).unwrap_or_default(),
             need: step.map(|step| self.run.needed_thinking(step)).unwrap_or_default(),
             attempt: self.attempt(id),

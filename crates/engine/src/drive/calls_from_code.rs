@@ -190,7 +190,7 @@ impl RunDriver {
             variables,
             context: Some(Arc::new(told)),
             read_rules: Arc::new(self.run.read_rules(&id.step)),
-            tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
+            tools: agent.map(|agent| Arc::clone(&agent.callable)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
             edited: if id.inner.is_none() { step.edited_in_a_row(id.n) } else { Vec::new() },
             by_code: id.inner.is_some(),

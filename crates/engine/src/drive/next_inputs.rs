@@ -170,7 +170,7 @@ impl RunDriver {
     /// Replaces a short tool name in a call by the full name of the agent's tool.
     pub(super) fn name_in_full(&self, step: &StepId, call: &mut ToolCall) {
         let agent = self.run.step(step).and_then(|step| self.briefing.kit.agent(&step.spec.agent));
-        let has = |name: &str| agent.is_some_and(|agent| agent.tools.iter().any(|tool| tool.name == name));
+        let has = |name: &str| agent.is_some_and(|agent| agent.callable.iter().any(|tool| tool.name == name));
         if !has(&call.name)
             && let Some(full) = self.engine.performer.full_name(&call.name).filter(|full| has(full))
         {

@@ -1,5 +1,4 @@
-//! The tools that describe servers to a model, and that search and call servers' tools where there are too many to
-//! show.
+//! The tools that describe servers to a model.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,15 +9,13 @@ use serde_json::{Value, json};
 use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
 use updraft_tools::{CallContext, Place, Tool, ToolFuture, ToolSource, ToolTraits};
 
-use super::servers::{Servers, arguments};
+use super::servers::Servers;
 use super::tool::GROUP;
 use crate::error::cut;
 
-/// Maximum number of tools in one search result.
-const FOUND: usize = 10;
 /// Maximum bytes of one server's instructions, in the list of all servers.
 const INSTRUCTIONS: usize = 2 << 10;
-/// Longer than any call that it forwards: the limits of the called tools apply.
+/// Longer than it takes to start a server: that has limits of its own.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// The helper tools that describe the servers.
@@ -39,28 +36,6 @@ pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     .collect()
 }
 
-/// The helper tools that replace servers' tools where there are too many to show.
-pub(super) fn in_place_of_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
-    [
-        (
-            HelperKind::Search,
-            "Find tools of MCP servers by what they do. Returns names, descriptions and schemas; call them with call_mcp_tool.",
-            json!({"type": "object", "properties": {"query": {"type": "string", "description": "Words that describe the tool."}}, "required": ["query"]}),
-        ),
-        (
-            HelperKind::Call,
-            "Call a tool of an MCP server that search_tools found.",
-            json!({"type": "object", "properties": {
-                "tool_name": {"type": "string", "description": "The tool's name; required."},
-                "arguments": {"type": "object", "description": "Arguments that fit the tool's own schema."}
-            }}),
-        ),
-    ]
-    .into_iter()
-    .map(|(kind, description, parameters)| helper(servers, kind, description, parameters))
-    .collect()
-}
-
 fn helper(servers: &Servers, kind: HelperKind, description: &str, parameters: Value) -> Arc<dyn Tool> {
     let spec = ToolSpec { name: kind.name().into(), description: description.into(), parameters };
     Arc::new(HelperTool { servers: servers.clone(), kind, spec })
@@ -72,8 +47,6 @@ enum HelperKind {
     Tools,
     Help,
     Health,
-    Search,
-    Call,
 }
 
 impl HelperKind {
@@ -83,8 +56,6 @@ impl HelperKind {
             HelperKind::Tools => "list_mcp_tools",
             HelperKind::Help => "get_mcp_tool_help",
             HelperKind::Health => "mcp_health_check",
-            HelperKind::Search => "search_tools",
-            HelperKind::Call => "call_mcp_tool",
         }
     }
 }
@@ -97,15 +68,11 @@ struct HelperTool {
 
 impl HelperTool {
     async fn make(&self, args: Value) -> Reply {
-        let text = |name: &str| args[name].as_str().unwrap_or_default();
         let told = match self.kind {
             HelperKind::Servers => Ok(self.list()),
             HelperKind::Tools => self.tools(server_in(&args)),
             HelperKind::Help => self.help(tool_in(&args).unwrap_or_default()),
             HelperKind::Health => self.health(server_in(&args)).await,
-            HelperKind::Search => Ok(self.search(text("query"))),
-            // A call of a known tool is made by the dispatcher, as if the tool had been called directly.
-            HelperKind::Call => Err(self.unknown(tool_in(&args).unwrap_or_default())),
         };
         match told {
             Ok(text) => {
@@ -215,33 +182,6 @@ impl HelperTool {
         }
         Ok(text)
     }
-
-    /// The tools whose names and descriptions contain most of the words, each with its schema.
-    fn search(&self, query: &str) -> String {
-        let known = self.servers.known();
-        let words: Vec<String> = words_of(query);
-        let mut found: Vec<(usize, &String, Value)> = Vec::new();
-        for (name, tool) in &known.tools {
-            let spec = tool.spec();
-            let (in_name, in_text) = (words_of(name), words_of(&spec.description));
-            let holds = |list: &[String], word: &str| {
-                list.iter().any(|one| one.starts_with(word) || word.starts_with(one.as_str()))
-            };
-            let score: usize = words
-                .iter()
-                .map(|word| 3 * usize::from(holds(&in_name, word)) + usize::from(holds(&in_text, word)))
-                .sum();
-            if score > 0 {
-                let shown = json!({"tool_name": name, "description": cut(&spec.description, 600), "arguments": spec.parameters});
-                found.push((score, name, shown));
-            }
-        }
-        found.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
-        if found.is_empty() {
-            return format!("no tool matches; list_mcp_tools lists all {} tools", known.tools.len());
-        }
-        found.into_iter().take(FOUND).map(|(_, _, shown)| shown.to_string()).collect::<Vec<_>>().join("\n")
-    }
 }
 
 /// The name of the tool to call. The schema does not require it, because the older argument `tool` is accepted as well.
@@ -253,40 +193,21 @@ fn server_in(args: &Value) -> Option<&str> {
     args["server_name"].as_str().or_else(|| args["server"].as_str())
 }
 
-fn words_of(text: &str) -> Vec<String> {
-    let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.len() > 2);
-    words.map(str::to_lowercase).collect()
-}
-
 impl Tool for HelperTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     fn traits(&self) -> ToolTraits {
-        let is_call = self.kind == HelperKind::Call;
-        ToolTraits {
-            class: EffectClass::Pure,
-            group: GROUP,
-            outside: is_call,
-            sends: is_call,
-            time: LONGEST,
-            ..ToolTraits::default()
-        }
+        ToolTraits { class: EffectClass::Pure, group: GROUP, time: LONGEST, ..ToolTraits::default() }
     }
 
     fn source(&self) -> ToolSource {
         ToolSource::BuiltIn
     }
 
-    fn passes_on(&self, args: &Value) -> Option<(String, Value)> {
-        let called = tool_in(args).filter(|_| self.kind == HelperKind::Call)?;
-        Some((self.servers.resolve(called)?, arguments(&args["arguments"])))
-    }
-
-    fn prepare(&self, args: &Value, _: &Place) -> PreparedCall {
-        let fault = (self.kind == HelperKind::Call).then(|| self.unknown(tool_in(args).unwrap_or_default()));
-        PreparedCall { fault, ..PreparedCall::default() }
+    fn prepare(&self, _: &Value, _: &Place) -> PreparedCall {
+        PreparedCall::default()
     }
 
     fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> ToolFuture<'a> {

@@ -21,9 +21,6 @@ use super::tool::ServerTool;
 use crate::config::ServerConfig;
 use crate::error::Error;
 
-/// With more tools than this, a model gets tools to search them instead: their descriptions would fill the prompt.
-pub const SHOWN: usize = 60;
-
 /// All enabled servers. Cheap to clone.
 #[derive(Clone)]
 pub struct Servers(Arc<ServersInner>);
@@ -116,9 +113,6 @@ impl Servers {
 
     fn offered_now(&self, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.tools_now(taken);
-        if tools.len() > SHOWN {
-            tools.extend(helpers::in_place_of_tools(self));
-        }
         tools.extend(helpers::about_servers(self));
         tools.extend(resource_tools::tools(self));
         tools.retain(|tool| !taken.contains(&tool.spec().name));
@@ -202,7 +196,6 @@ impl Servers {
         let pairs = offered.iter().map(|(server, tool)| (server.config().name.as_str(), tool.name.as_str()));
         let taken = taken.iter().cloned().chain(resource_tools::names().map(str::to_owned)).collect();
         let names = ToolNames::new(&self.0.host.prefix, pairs, &taken);
-        let are_shown = offered.len() <= SHOWN;
         let mut tools = BTreeMap::new();
         let strange: BTreeSet<&str> =
             self.iter().filter(|server| !server.is_vouched_for()).map(|server| server.config().name.as_str()).collect();
@@ -211,7 +204,7 @@ impl Servers {
                 let is_strange = strange.contains(server.config().name.as_str());
                 let plain = ToolNames::plain(&self.0.host.prefix, &server.config().name, &listed.name);
                 let tool = ServerTool::new(Arc::clone(server), name, listed).known_as(plain);
-                tools.insert(name.to_owned(), Arc::new(tool.shown(are_shown).strange(is_strange)));
+                tools.insert(name.to_owned(), Arc::new(tool.strange(is_strange)));
             }
         }
         KnownTools { names, tools }
@@ -302,9 +295,4 @@ impl Server {
         };
         Ok(prompt.messages.into_iter().map(message).collect())
     }
-}
-
-/// The arguments of a call that code makes: `null` means none.
-pub(super) fn arguments(value: &Value) -> Value {
-    if value.is_null() { Value::Object(serde_json::Map::new()) } else { value.clone() }
 }

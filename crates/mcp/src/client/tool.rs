@@ -53,17 +53,10 @@ impl ServerTool {
         self
     }
 
-    /// Sets whether it is part of the group.
-    pub(super) fn shown(mut self, is_shown: bool) -> Self {
-        self.traits.only_by_name = !is_shown;
-        self
-    }
-
     /// Sets whether its definition is untrusted. If not, the user vouches for it and for its hints.
     pub(super) fn strange(mut self, is_strange: bool) -> Self {
         self.is_strange = is_strange;
-        let only_by_name = self.traits.only_by_name;
-        self.traits = ToolTraits { only_by_name, ..traits(self.server.config(), self.hints, !is_strange) };
+        self.traits = traits(self.server.config(), self.hints, !is_strange);
         self
     }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use crate::support::{World, chaos};
 use serde_json::{Value, json};
 use updraft_mcp::Servers;
-use updraft_run::ToolCall;
+use updraft_run::{PreparedCall, ToolCall};
 use updraft_tools::{Dispatcher, Registry, ToolLimits};
 
 async fn offered(servers: &Servers) -> Dispatcher {
-    let mut registry = Registry::default();
+    let mut registry = Registry::standard(&ToolLimits::default());
     for tool in servers.offered(Duration::from_mins(1), &BTreeSet::new()).await {
         registry.insert(tool).unwrap();
     }
@@ -46,29 +46,32 @@ async fn many_tools_are_searched_for_instead_of_shown_and_checked_as_strictly() 
     let servers = world.servers(Value::Object(many)).await;
     let dispatcher = offered(&servers).await;
     let all = dispatcher.registry();
-    let names = |wanted: &[&str]| all.specs_for(wanted).into_iter().map(|spec| spec.name).collect::<Vec<_>>();
-    let helpers = ["call_mcp_tool", "get_mcp_tool_help", "list_mcp_servers", "list_mcp_tools", "mcp_health_check"];
-    assert_eq!(names(&["mcp"]), [&helpers[..], &["search_tools"]].concat());
-    assert_eq!(names(&["mcp_c1_echo"]), ["mcp_c1_echo"], "by its name it is there all the same");
+    assert_eq!(all.findable(&["mcp"]).len(), 4 * 19, "none is shown");
+    assert_eq!(all.findable(&["mcp", "c1"]).len(), 3 * 19, "a server that is named stands for its tools");
+    assert!(!all.findable(&["mcp", "mcp_c1_echo"]).contains(&"mcp_c1_echo".to_owned()), "nor is one that is named");
+    assert_eq!(all.findable(&["c1"]), Vec::<String>::new());
     let found = world.output(&dispatcher, "search_tools", json!({"query": "make structured data"})).await;
     assert!(found.text.lines().next().unwrap().contains("mcp_c0_structured"), "{}", found.text);
+    assert!(found.untrusted && found.origins.len() == 4, "{:?}", found.origins);
     let called = json!({"tool_name": "mcp_c1_echo", "arguments": {"text": "hello"}});
-    assert_eq!(world.output(&dispatcher, "call_mcp_tool", called.clone()).await.text, "hello");
+    assert_eq!(world.output(&dispatcher, "call_tool", called.clone()).await.text, "hello");
     let before = json!({"tool": "mcp_c1_echo", "arguments": {"text": "hello"}});
-    assert_eq!(world.output(&dispatcher, "call_mcp_tool", before).await.text, "hello");
-    assert_eq!(names(&["c1"]).len(), 19, "a server's name stands for its tools");
+    assert_eq!(world.output(&dispatcher, "call_tool", before).await.text, "hello");
     let place = world.context().place;
     let prepared = |args: Value| {
-        let call = ToolCall { id: "1".into(), name: "call_mcp_tool".into(), args, fault: None };
+        let call = ToolCall { id: "1".into(), name: "call_tool".into(), args, fault: None };
         dispatcher.prepare(&call, &place)
     };
     let known = prepared(called);
-    assert_eq!((known.fault, known.passed_on_to.as_deref()), (None, Some("mcp_c1_echo")));
+    let direct = ToolCall { id: "1".into(), name: "mcp_c1_echo".into(), args: json!({"text": "hello"}), fault: None };
+    let direct = dispatcher.prepare(&direct, &place);
+    assert_eq!(known.passed_on_to.as_deref(), Some("mcp_c1_echo"));
+    assert_eq!(PreparedCall { passed_on_to: None, ..known }, direct, "it is judged as if it were called directly");
     let wrong = prepared(json!({"tool": "mcp_c1_echo", "arguments": {"text": 5}})).fault.unwrap();
     assert!(wrong.message.contains("the arguments of `mcp_c1_echo`"), "{wrong}");
     let nothing = prepared(json!({"arguments": {}})).fault.unwrap();
     assert!(nothing.message.starts_with("`tool_name` is missing"), "{nothing}");
-    let several = prepared(json!({"tool": "echo"})).fault.unwrap();
-    assert!(several.message.contains("several servers have it: mcp_c0_echo, mcp_c1_echo"), "{several}");
+    let own = prepared(json!({"tool_name": "write_file", "arguments": {"path": "a", "content": ""}})).fault.unwrap();
+    assert_eq!(own.message, "`write_file` is called by its own name");
     servers.close().await;
 }

@@ -1,4 +1,5 @@
-//! `append_line`: adds a line at the end of a file, such as a log or a list of results.
+//! `append_line`: adds a line at the end of a file, such as a log or a list of results. Models are not told of it: they edit.
+//! Scripts call it.
 
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ impl Tool for AppendLine {
         ToolTraits {
             class: EffectClass::Opaque,
             group: "files",
+            untold: true,
             time: self.time,
             blocking: true,
             ..ToolTraits::default()

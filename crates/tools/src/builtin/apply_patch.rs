@@ -44,7 +44,8 @@ impl ApplyPatch {
             "required": ["patch"],
             "additionalProperties": false
         });
-        let description = "Change several files or places at once. If one part does not fit, nothing is changed.";
+        let description = "Change several files or places at once. If one part does not fit, nothing is changed. Calls of \
+                           one turn take effect in the order given, so those behind it see the change.";
         Self { spec: spec(APPLY_PATCH, description, parameters), file: limits.file, time: limits.time }
     }
 
@@ -75,8 +76,6 @@ impl Tool for ApplyPatch {
         ToolTraits {
             class: EffectClass::Checkable,
             group: "files",
-            // Its description is long, and `edit_file` understands patches too.
-            only_by_name: true,
             time: self.time,
             blocking: true,
             ..ToolTraits::default()

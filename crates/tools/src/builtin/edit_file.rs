@@ -93,7 +93,8 @@ impl EditFile {
             "required": ["path"],
             "additionalProperties": false
         });
-        let description = "Replace text in a file. Its line endings and encoding are kept.";
+        let description = "Replace text in a file. Its line endings and encoding are kept. Calls of one turn take effect in \
+                           the order given, so those behind it see the change.";
         Self { spec: spec("edit_file", description, parameters), file: limits.file, time: limits.time }
     }
 

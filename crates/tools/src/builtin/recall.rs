@@ -114,7 +114,14 @@ impl Tool for Recall {
     }
 
     fn traits(&self) -> ToolTraits {
-        ToolTraits { class: EffectClass::Pure, group: "memory", time: TIME, blocking: true, ..ToolTraits::default() }
+        ToolTraits {
+            class: EffectClass::Pure,
+            group: "memory",
+            untold: true,
+            time: TIME,
+            blocking: true,
+            ..ToolTraits::default()
+        }
     }
 
     fn prepare(&self, _: &Value, _: &Place) -> PreparedCall {

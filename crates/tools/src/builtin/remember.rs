@@ -79,7 +79,7 @@ impl Tool for Remember {
     fn traits(&self) -> ToolTraits {
         // The call's key is kept with the memory, so that doing it twice adds nothing.
         let class = EffectClass::Idempotent;
-        ToolTraits { class, group: "memory", time: TIME, blocking: true, ..ToolTraits::default() }
+        ToolTraits { class, group: "memory", untold: true, time: TIME, blocking: true, ..ToolTraits::default() }
     }
 
     fn prepare(&self, _: &Value, _: &Place) -> PreparedCall {

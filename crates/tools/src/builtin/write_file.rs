@@ -35,7 +35,8 @@ impl WriteFile {
             "required": ["path", "content"],
             "additionalProperties": false
         });
-        let description = "Create or replace a file in the workspace. To change part of a file, use edit_file.";
+        let description = "Create or replace a whole file. Calls of one turn take effect in the order given, so those \
+                           behind it see the file.";
         Self { spec: spec("write_file", description, parameters), file: limits.file, time: limits.time }
     }
 

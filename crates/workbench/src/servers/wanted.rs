@@ -11,13 +11,11 @@ const GROUP: &str = "mcp";
 const OURS: [&str; 8] = ["files", "sandbox", "browser", "page", "tools", "rag", "bench", "ask_user"];
 
 /// Tools that exist only if there are servers.
-const HELPERS: [&str; 10] = [
+const HELPERS: [&str; 8] = [
     "list_mcp_servers",
     "list_mcp_tools",
     "get_mcp_tool_help",
     "mcp_health_check",
-    "search_tools",
-    "call_mcp_tool",
     "mcp_list_resources",
     "mcp_read_resource",
     "mcp_list_prompts",

@@ -243,6 +243,7 @@ impl EffectiveSettings {
             repeats: self.repeats.value,
             max_steps: self.max_steps.value,
             max_output: self.max_output.value,
+            max_output_chosen: !self.max_output.is_default(),
             approvals: self.approvals.value,
             deny: self.deny.value.clone(),
             rules: self.rules.clone(),

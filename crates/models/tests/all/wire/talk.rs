@@ -44,6 +44,7 @@ impl Talk {
             system: "Be brief.",
             tools: &self.tools,
             messages: &self.messages,
+            is_limited: true,
             max_output: 100,
             think: self.think,
             need: ThinkingEffort::Auto,
