@@ -151,7 +151,7 @@ impl Policy {
 
 impl std::fmt::Display for HiddenProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { name, path, instead } = self;
+        let Self { name, path, instead, .. } = self;
         write!(f, "`{name}` at {} is not visible in the sandbox", path.display())?;
         match instead {
             Some(instead) => write!(f, "; {} runs in its place", instead.display()),

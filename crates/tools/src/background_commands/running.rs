@@ -30,6 +30,7 @@ const PORTS: Duration = Duration::from_millis(100);
 pub(crate) struct BackgroundCommand {
     pub(crate) name: String,
     pub(crate) command: String,
+    since: Instant,
     unread: Arc<Mutex<Unread>>,
     /// Changes whenever something was printed or it has ended.
     news: Arc<watch::Sender<()>>,
@@ -130,12 +131,17 @@ impl BackgroundCommand {
             Arc::clone(&end),
             Arc::clone(&news),
         ));
-        Ok(Self { name, command, unread, news, end, handle, reached, _watch: watch })
+        Ok(Self { name, command, since: Instant::now(), unread, news, end, handle, reached, _watch: watch })
     }
 
     /// How it ended, if it has.
     pub(crate) fn end(&self) -> Option<&CommandEnd> {
         self.end.get()
+    }
+
+    /// How many seconds ago it was started.
+    pub(crate) fn age(&self) -> u64 {
+        self.since.elapsed().as_secs()
     }
 
     /// The hosts that it has reached so far.

@@ -121,9 +121,12 @@ impl WaitOutcome {
 /// The text for the model: whether it runs, what was waited for, and what is new.
 fn report(command: &BackgroundCommand, outcome: &WaitOutcome) -> ToolOutput {
     let (name, end) = (&command.name, command.end());
+    // With its age no two reports are the same: who looks again while it works does not go round in circles.
     let mut text = match (end, outcome) {
-        (None, WaitOutcome::None) => format!("[{name} runs]\n"),
-        (None, WaitOutcome::Came(what) | WaitOutcome::DidNotCome(what)) => format!("[{name} runs; {what}]\n"),
+        (None, WaitOutcome::None) => format!("[{name} has run for {} s]\n", command.age()),
+        (None, WaitOutcome::Came(what) | WaitOutcome::DidNotCome(what)) => {
+            format!("[{name} has run for {} s; {what}]\n", command.age())
+        }
         (Some(end), _) => format!("[{name} has ended: {}]\n{}", end.words, end.remarks),
     };
     let printed = command.take_unread();
