@@ -61,10 +61,10 @@ fn a_development_server_is_started_tested_changed_and_tested_again() {
     let prompts = world.updraft(&["show", &world.last(), "--prompts"]).code(0).out;
     let told = [
         "[bg1 runs until you stop it or your task ends",
-        "[bg1 runs; port 3000 accepts connections]",
+        "; port 3000 accepts connections]",
         "the first page",
         "the second page",
-        "[bg1 runs; it printed `GET /page.txt`]",
+        "; it printed `GET /page.txt`]",
         "[bg1 has ended: stopped]",
         "[exit code 7",
     ];

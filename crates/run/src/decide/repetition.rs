@@ -118,9 +118,25 @@ fn is_same(a: &ToolCall, b: &ToolCall) -> bool {
 /// Whether a turn contains this call with this outcome.
 fn has(turn: &Turn<'_>, call: &ToolCall, outcome: &ToolCallOutcome) -> bool {
     let is_equal = |other: &ToolCallOutcome| {
-        other.is_good() == outcome.is_good() && outcome_words(other) == outcome_words(outcome)
+        other.is_good() == outcome.is_good()
+            && without_durations(&outcome_words(other)) == without_durations(&outcome_words(outcome))
     };
     pairs(turn).any(|(other, ended)| is_same(other, call) && is_equal(ended))
+}
+
+/// What a call returned, without how long it took: `0.3 s`, `12ms`. Test runners print that too.
+fn without_durations(text: &str) -> String {
+    let mut rest = text;
+    let mut plain = String::with_capacity(text.len());
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let end = rest[at..].find(|c: char| !c.is_ascii_digit() && c != '.').map_or(rest.len(), |len| at + len);
+        let unit = rest[end..].strip_prefix(' ').unwrap_or(&rest[end..]);
+        let word = &unit[..unit.find(|c: char| !c.is_alphabetic()).unwrap_or(unit.len())];
+        let is_duration = matches!(word, "s" | "ms" | "µs" | "sec" | "seconds");
+        plain.push_str(&rest[..if is_duration { at } else { end }]);
+        rest = &rest[end..];
+    }
+    plain + rest
 }
 
 /// Whether another call of a turn has changed files.
@@ -138,4 +154,16 @@ fn quoted(outcome: &ToolCallOutcome) -> String {
     let words = words.trim();
     let end = if words.len() > MAX_QUOTED_BYTES { " …" } else { "" };
     format!("{}{end}", &words[..words.floor_char_boundary(MAX_QUOTED_BYTES)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_a_call_took_makes_no_difference() {
+        let plain = without_durations("[exit code 1, 0.3 s]\n2 failed in 0.12s, 15 lines, 3 steps");
+        assert_eq!(plain, "[exit code 1,  s]\n2 failed in s, 15 lines, 3 steps");
+        assert_eq!(without_durations("took 5"), "took 5");
+    }
 }

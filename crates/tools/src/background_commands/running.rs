@@ -139,9 +139,10 @@ impl BackgroundCommand {
         self.end.get()
     }
 
-    /// How many seconds ago it was started.
-    pub(crate) fn age(&self) -> u64 {
-        self.since.elapsed().as_secs()
+    /// How long it has run: minutes and seconds.
+    pub(crate) fn age(&self) -> String {
+        let seconds = self.since.elapsed().as_secs();
+        format!("{}:{:02}", seconds / 60, seconds % 60)
     }
 
     /// The hosts that it has reached so far.

@@ -123,9 +123,9 @@ fn report(command: &BackgroundCommand, outcome: &WaitOutcome) -> ToolOutput {
     let (name, end) = (&command.name, command.end());
     // With its age no two reports are the same: who looks again while it works does not go round in circles.
     let mut text = match (end, outcome) {
-        (None, WaitOutcome::None) => format!("[{name} has run for {} s]\n", command.age()),
+        (None, WaitOutcome::None) => format!("[{name} runs, {}]\n", command.age()),
         (None, WaitOutcome::Came(what) | WaitOutcome::DidNotCome(what)) => {
-            format!("[{name} has run for {} s; {what}]\n", command.age())
+            format!("[{name} runs, {}; {what}]\n", command.age())
         }
         (Some(end), _) => format!("[{name} has ended: {}]\n{}", end.words, end.remarks),
     };
