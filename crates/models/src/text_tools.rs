@@ -39,6 +39,7 @@ impl ToolTextPrompt {
         let is_small = manner.is_small();
         let bounds = StringBounds::within(prompt.max_output);
         let bound = |schema: &Value| if manner.local { bounds.on(schema) } else { schema.clone() };
+        let must_look = is_small && must_look(prompt);
         let mut system = format!("{}\n\n{}", prompt.system, PROTOCOL).trim().to_owned();
         let mut ways = Vec::with_capacity(prompt.tools.len() + 1);
         let mut shown = Vec::with_capacity(prompt.tools.len());
@@ -52,6 +53,9 @@ impl ToolTextPrompt {
             };
             let _ = write!(system, "\n\n## {name}\n\n{about}{}{lines}", listed(parameters));
             shown.push(example);
+            if must_look && !LOOKS.contains(&tool.name.as_str()) {
+                continue;
+            }
             ways.push(object_of([
                 ("action".to_owned(), json!({ "const": tool.name })),
                 ("args".to_owned(), bound(parameters)),
@@ -65,7 +69,9 @@ impl ToolTextPrompt {
         let examples = if is_small { turns(&shown, &answer) } else { Vec::new() };
         let messages = examples.iter().chain(prompt.messages).map(|message| with_calls_in_order(message, prompt.tools));
         let messages = messages.collect();
-        ways.push(object_of([("answer".to_owned(), answer)]));
+        if !must_look {
+            ways.push(object_of([("answer".to_owned(), answer)]));
+        }
         Self { system, schema: json!({ "anyOf": ways }), messages }
     }
 
@@ -108,6 +114,18 @@ impl ToolTextPrompt {
         }
         answer
     }
+}
+
+/// Tools that only look.
+const LOOKS: [&str; 2] = ["read_file", "search_files"];
+
+/// Whether the model has answered without having called anything, and is asked again: told in words to look first, a small one
+/// gives the same answer again.
+fn must_look(prompt: &Prompt<'_>) -> bool {
+    let own = prompt.own_messages();
+    let has_answered = own.iter().any(|one| matches!(one, Message::Assistant(said) if said.calls.is_empty()));
+    let has_called = own.iter().any(|one| matches!(one, Message::Results(_)));
+    has_answered && !has_called && prompt.tools.iter().any(|tool| LOOKS.contains(&tool.name.as_str()))
 }
 
 /// The arguments, one per line, in the order in which they are written.
@@ -202,6 +220,30 @@ mod tests {
         let args = &told.schema["anyOf"][0]["properties"]["args"]["properties"];
         assert_eq!((&args["path"]["maxLength"], &args["start"]["type"]), (&json!(400), &json!("integer")));
         assert_eq!(told.schema["anyOf"][1]["properties"]["answer"]["maxLength"], 1_024);
+    }
+
+    #[test]
+    fn a_small_model_that_answered_blindly_can_only_look() {
+        let tool = |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: json!({}) };
+        let tools = [tool("read_file"), tool("write_file")];
+        let brief = TaskBrief::default();
+        let ways = |messages: &[Message]| {
+            let features = ModelFeatures {
+                tools: ToolCallStyle::Text,
+                sees: false,
+                local: true,
+                window: Some(8_192),
+                closes: false,
+            };
+            let prompt = Prompt { tools: &tools, messages, ..Prompt::empty(&brief) };
+            ToolTextPrompt::new(&prompt, features).schema["anyOf"].as_array().unwrap().len()
+        };
+        let goal = Message::User("How many rows?".into());
+        let blind = Message::Assistant(Arc::new(ModelAnswer { text: "10".into(), ..ModelAnswer::default() }));
+        let again = Message::User("Look first.".into());
+        assert_eq!(ways(std::slice::from_ref(&goal)), 3);
+        assert_eq!(ways(&[goal.clone(), blind.clone(), again.clone()]), 1, "read_file");
+        assert_eq!(ways(&[goal, blind, again, Message::Results(Vec::new())]), 3);
     }
 
     #[test]

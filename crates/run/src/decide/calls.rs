@@ -227,8 +227,8 @@ impl Run {
 }
 
 /// What a small model is told that has called nothing.
-const NOTHING_CALLED: &str = "no tool was called, so nothing was read, run or changed. If the task is about files, first call the \
-                              tool that reads, changes or runs them. If not, give the answer again";
+const NOTHING_CALLED: &str = "no tool was called, so nothing was read, run or changed. First call the tool that reads or \
+                              searches the files; then do the task, or give the answer";
 
 /// What a small model is told whose last call failed.
 const LAST_CALL_FAILED: &str = "the last call failed, so it did nothing. Read its error, and call the tool again with what the \
