@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
-use updraft_models::{Delta, Model};
+use updraft_models::Delta;
 use updraft_run::{EffectAddress, Failure, FailureKind, Millis, ModelAnswer, Reply, ToolCall, WindowSource};
 use updraft_tools::{CallLog, CallResult, RunContext};
 
@@ -67,11 +67,19 @@ impl RunningEffects {
             let asked_about = wants_window.then(|| Arc::clone(&model.model));
             let (prompt, draft) = conversation.parts(options);
             let patience = OutageWait { limit, is_first, stop_waiting };
-            let answer = tokio::select! {
-                answer = outage::ask(model, &prompt, draft, &mut hear, &patience) => answer,
-                () = stop.cancelled() => Err(Reply::Cancelled),
+            // Beside the question, so that no answer is kept waiting for it.
+            let told = async {
+                match asked_about {
+                    Some(model) => model.window().await,
+                    None => None,
+                }
             };
-            let window = FoundWindow::of(&answer, asked_about).await;
+            let asked = async { tokio::join!(outage::ask(model, &prompt, draft, &mut hear, &patience), told) };
+            let (answer, told) = tokio::select! {
+                asked = asked => asked,
+                () = stop.cancelled() => (Err(Reply::Cancelled), None),
+            };
+            let window = FoundWindow::of(&answer, told);
             FinishedEffect { id, attempt, what: EffectResult::Asked(answer, conversation, window) }
         }));
     }
@@ -170,16 +178,13 @@ pub(crate) struct FoundWindow {
 
 impl FoundWindow {
     /// What a refusal says, or otherwise what the model or its server says of itself if it answers.
-    async fn of(answer: &Result<ModelAnswer, Reply>, model: Option<Arc<dyn Model>>) -> Option<Self> {
+    fn of(answer: &Result<ModelAnswer, Reply>, told: Option<u64>) -> Option<Self> {
         match answer {
             Err(Reply::Failed(why)) if why.kind == FailureKind::TooLong => {
                 let tokens = updraft_models::stated_window(&why.message)?;
                 Some(Self { tokens, by: WindowSource::Refusal })
             }
-            Ok(_) => {
-                let tokens = model?.window().await?;
-                Some(Self { tokens, by: WindowSource::Told })
-            }
+            Ok(_) => Some(Self { tokens: told?, by: WindowSource::Told }),
             Err(_) => None,
         }
     }

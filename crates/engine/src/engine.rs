@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Blob, Journal, Lease, RunHeader};
 use updraft_run::{
     ContentHash, Effect, EffectAddress, ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome, Roster, Run,
-    RunId, Step, StepId, Timestamp, TraceParent,
+    RunId, Step, Timestamp, TraceParent,
 };
 
 use crate::Error;
@@ -158,23 +158,22 @@ impl Engine {
         let found = self.recover_begun_calls(&run).await;
         let mut queued: Vec<QueuedInput> = Vec::new();
         if !run.is_over() {
+            // First: a model is told of it together with the results of the calls that are recovered.
+            queued.extend(self.ended_in_background(id, &run));
             queued.push(Input::Recovered { found }.into());
-            let ended = self.ended_in_background(id, &run);
-            if !ended.is_empty() {
-                queued.push(Input::BackgroundEnded { ended }.into());
-            }
         }
         self.reopen(id.clone(), run, lease, queued, home)
     }
 
     /// The background commands that ended with the process that ran them, by step.
-    fn ended_in_background(&self, id: &RunId, run: &Run) -> BTreeMap<StepId, Vec<String>> {
+    fn ended_in_background(&self, id: &RunId, run: &Run) -> Option<QueuedInput> {
         let ended = |step: &Step| {
             let running = self.0.performer.running(id.as_str(), step.spec.id.as_str());
             let gone = step.background.iter().filter(|name| !running.contains(name)).cloned();
             (step.spec.id.clone(), gone.collect::<Vec<_>>())
         };
-        run.steps().map(ended).filter(|(_, gone)| !gone.is_empty()).collect()
+        let ended: BTreeMap<_, _> = run.steps().map(ended).filter(|(_, gone)| !gone.is_empty()).collect();
+        (!ended.is_empty()).then(|| Input::BackgroundEnded { ended }.into())
     }
 
     /// Takes a run over from its home, if that is elsewhere.

@@ -12,19 +12,8 @@ use crate::prompt_texts::PromptKit;
 pub(crate) fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) -> String {
     let spec = &step.spec;
     let goal = &run.goal().text;
-    let is_trusted = run.settings().workspace_trusted;
-    let copied = run.is_in_copy(&spec.id);
-    let copied = copied.then(|| WorkspaceContext { root: run.workspace_of(&spec.id), ..context.clone() });
-    let context = copied.as_ref().unwrap_or(context);
-    let words = context.in_words(
-        kit,
-        &spec.agent,
-        &context::handed_over(run),
-        &history::in_words(run, step),
-        step.role,
-        is_trusted,
-    );
-    let instructions = context.instructions_in_words(kit, is_trusted);
+    let words = context_in_words(run, step, kit, context);
+    let instructions = context.instructions_in_words(kit, run.settings().workspace_trusted);
     let frozen = step.opening.clone().unwrap_or_default();
     let inputs: serde_json::Map<String, Value> =
         frozen.inputs.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
@@ -78,9 +67,8 @@ pub(crate) fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &Workspa
         text.push_str("\n\n");
         text.push_str(&plan_prompt::repeated_in_words(kit, repeated));
     }
-    let candidates = run.candidates_of(step);
+    let candidates: Vec<String> = run.candidates_of(step).iter().map(|name| format!("- `{name}`")).collect();
     if !candidates.is_empty() {
-        let candidates: Vec<String> = candidates.iter().map(|name| format!("- `{name}`")).collect();
         text.push_str("\n\n");
         text.push_str(&kit.say("choose", &[("candidates", &candidates.join("\n"))]));
     }
@@ -89,10 +77,19 @@ pub(crate) fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &Workspa
         text.push_str(&kit.say("told", &[("message", message)]));
     }
     if let Some(carried) = &step.carried {
-        text.push_str("\n\n");
-        text.push_str(&carried_in_words(run, carried, &frozen, kit));
+        text = format!("{text}\n\n{}", carried_in_words(run, carried, &frozen, kit));
     }
     text
+}
+
+/// The workspace, the files that were handed over, and what was done before.
+fn context_in_words(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) -> String {
+    let spec = &step.spec;
+    let copied = run.is_in_copy(&spec.id);
+    let copied = copied.then(|| WorkspaceContext { root: run.workspace_of(&spec.id), ..context.clone() });
+    let (handed, history) = (context::handed_over(run), history::in_words(run, step));
+    let is_trusted = run.settings().workspace_trusted;
+    copied.as_ref().unwrap_or(context).in_words(kit, &spec.agent, &handed, &history, step.role, is_trusted)
 }
 
 fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit: &PromptKit) -> String {

@@ -111,7 +111,7 @@ pub(crate) fn without_empty(template: &str, values: &[(&str, &str)]) -> String {
     let mut was_left_out = false;
     for line in kept {
         // With an empty value goes the empty line below it.
-        if !is_empty(line) && !(was_left_out && line.is_empty()) {
+        if !(is_empty(line) || (was_left_out && line.is_empty())) {
             text.push_str(line);
             text.push('\n');
         }

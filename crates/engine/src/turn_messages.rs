@@ -126,20 +126,16 @@ fn shown_text(output: &ToolOutput, n: u32, part: Option<ShownPart>) -> Cow<'_, s
             whole.len
         ));
     };
-    match part.ends_of(text) {
-        Some((head, tail)) => Cow::Owned(format!(
+    if let Some((head, tail)) = part.ends_of(text) {
+        return Cow::Owned(format!(
             "{}\n[… {} bytes left out here; the whole output, {bytes} bytes, is `{name}`: read or search it …]\n{tail}",
             head.trim_end(),
             text.len() - head.len() - tail.len(),
-        )),
-        None => {
-            let first = text.lines().next().unwrap_or_default();
-            let first = &first[..first.floor_char_boundary(MAX_FIRST_LINE_BYTES)];
-            Cow::Owned(format!(
-                "{first}\n[no longer shown: this output of {bytes} bytes is `{name}`: read or search it]\n"
-            ))
-        }
+        ));
     }
+    let first = text.lines().next().unwrap_or_default();
+    let first = &first[..first.floor_char_boundary(MAX_FIRST_LINE_BYTES)];
+    Cow::Owned(format!("{first}\n[no longer shown: this output of {bytes} bytes is `{name}`: read or search it]\n"))
 }
 
 /// How much of its first line is shown of an output that is not shown any more.

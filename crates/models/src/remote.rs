@@ -8,7 +8,7 @@ use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage, TraceParent};
+use updraft_run::{Ceiling, EffectKind, ModelAnswer, Price, ThinkingEffort, TokenUsage, TraceParent};
 
 use crate::access::is_local;
 use crate::answer_builder::AnswerBuilder;
@@ -384,7 +384,9 @@ impl Model for RemoteModel {
             let omitted = self.omitted(prompt, &tuned, manner);
             // The address of a conversation in memory distinguishes it from others that fail at the same time.
             let salt = std::ptr::from_ref(draft) as u64;
-            if manner.tools == ToolCallStyle::Text && !prompt.tools.is_empty() {
+            // A summary is plain text, whatever form the step's answers have.
+            let is_summary = prompt.brief.side_question == Some(EffectKind::Compact);
+            if manner.tools == ToolCallStyle::Text && !prompt.tools.is_empty() && !is_summary {
                 let told = ToolTextPrompt::new(&tuned, manner);
                 let prompt = told.prompt(&tuned);
                 draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;

@@ -47,9 +47,10 @@ impl ToolTextPrompt {
             let parameters = if is_small { &needed(tool) } else { &tool.parameters };
             let example = WorkedExample::of(tool, parameters);
             let (name, whole) = (&tool.name, tool.description.trim());
-            let (about, lines) = match is_small {
-                true => (format!("{}.", first_sentence(whole)), String::new()),
-                false => (whole.to_owned(), example.lines()),
+            let (about, lines) = if is_small {
+                (format!("{}.", first_sentence(whole)), String::new())
+            } else {
+                (whole.to_owned(), example.lines())
             };
             let _ = write!(system, "\n\n## {name}\n\n{about}{}{lines}", listed(parameters));
             shown.push(example);

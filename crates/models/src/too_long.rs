@@ -2,7 +2,7 @@
 //! is according to the refusal. Each server has words of its own for it.
 
 /// Phrases of such refusals, in lower case.
-const PHRASES: [&str; 20] = [
+const PHRASES: [&str; 23] = [
     "context length",
     "context_length",
     "context window",
@@ -14,7 +14,10 @@ const PHRASES: [&str; 20] = [
     "maximum model length",
     "maximum number of tokens",
     "maximum allowed length",
-    "too long",
+    "prompt is too long",
+    "input is too long",
+    "request is too long",
+    "conversation is too long",
     "too many tokens",
     "too many input tokens",
     "tokens + `max_new_tokens`",
@@ -22,7 +25,7 @@ const PHRASES: [&str; 20] = [
     "request too large",
     "request_too_large",
     "input length",
-    "exceeds the maximum",
+    "exceeds the maximum number of tokens",
 ];
 
 /// Phrases after which the size of the window stands.
@@ -123,7 +126,13 @@ mod tests {
             assert!(is_said_in(message), "{message}");
             assert_eq!(stated_window(message), window, "{message}");
         }
-        for other in ["invalid tool schema", "rate limit reached", "unknown parameter `max_tokens`"] {
+        for other in [
+            "invalid tool schema",
+            "Invalid 'tools': array too long. Expected an array with maximum length 128",
+            "upstream took too long",
+            "rate limit reached",
+            "unknown parameter `max_tokens`",
+        ] {
             assert!(!is_said_in(other), "{other}");
         }
     }

@@ -84,7 +84,7 @@ mod tests {
             r#"[TOOL_CALLS] [{"name": "write_file", "arguments": {"path": "a"}}]"#,
             r#"<|python_tag|>{"name": "write_file", "parameters": {"path": "a"}}"#,
         ] {
-            assert_eq!(read(text), [call.clone()], "{text}");
+            assert_eq!(read(text), std::slice::from_ref(&call), "{text}");
         }
         let two =
             "{\"name\": \"write_file\", \"arguments\": {\"path\": \"a\"}}\n{\"name\": \"search\", \"arguments\": {}}";

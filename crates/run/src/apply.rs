@@ -6,6 +6,7 @@ mod effect;
 mod graph;
 mod proof;
 mod shown;
+mod slots;
 mod step;
 mod taint;
 
@@ -86,11 +87,7 @@ impl Run {
             Event::Reserved { id, ceiling } => self.reserved(id, *ceiling),
             Event::Held { id, ceiling } => self.held(id, *ceiling),
             Event::Begun { id, attempt, epoch, facts } => self.begun(id, *attempt, *epoch, facts),
-            Event::Noted { id, handle } => {
-                if let Some(open) = self.open.get_mut(id) {
-                    open.handle = Some(handle.clone());
-                }
-            }
+            Event::Noted { id, handle } => self.noted(id, handle),
             Event::Replied { id, reply, prepared, .. } => self.replied(id, reply, prepared),
             Event::Interrupted { id, .. } => self.interrupted(id),
             Event::Wished { id, call, prepared } => self.wished(id, call, prepared),
@@ -118,9 +115,7 @@ impl Run {
             }
             Event::StepCancelled { step } => self.step_ended(step, StepState::Cancelled),
             Event::Shortened { step, because, outputs } => self.shortened(step, *because, outputs),
-            Event::WindowLearnt { model, tokens, .. } => {
-                self.windows.insert(model.clone(), *tokens);
-            }
+            Event::WindowLearnt { model, tokens, .. } => self.window_learnt(model, *tokens),
             Event::Compacted { step, upto, summary } => self.compacted(step, *upto, summary),
             Event::Paused => self.phase = RunPhase::Paused,
             Event::Resumed { budget, approvals, model } => self.resumed(budget.as_ref(), *approvals, model.as_ref()),
@@ -211,6 +206,8 @@ impl Run {
         if let Some(ChosenModel { model, window }) = model {
             let settings = Arc::make_mut(&mut self.settings);
             (settings.model, settings.same_model, settings.window) = (model.clone(), true, *window);
+            // Another model counts differently.
+            self.steps.iter_mut().for_each(|step| step.size = None);
         }
         self.let_go_on();
         self.phase = RunPhase::Running;

@@ -68,15 +68,19 @@ impl Step {
         due.contains(&(n as usize)) && due.end < slots.len() && slots[..due.end].iter().enumerate().all(ended)
     }
 
-    /// The files that are edited by this call and the edits right before it in its turn. None if another edit follows: who
-    /// looks at what was edited waits for that.
-    pub fn edited_in_a_row(&self, n: u32) -> Vec<String> {
+    /// The files that are edited by this call and those right before it in its turn that succeeded. None if another edit
+    /// follows: who looks at what was edited waits for that.
+    pub fn edited_in_a_row(&self, n: u32, with_own: bool) -> Vec<String> {
         let edits = |n: usize| self.prepared.get(n).map_or(&[][..], |call| &call.writes);
         let n = n as usize;
         if !edits(n + 1).is_empty() {
             return Vec::new();
         }
-        let row = (0..=n).rev().take_while(|n| !edits(*n).is_empty());
+        let slots = if let StepState::Acting { slots, .. } = &self.state { slots.as_slice() } else { &[] };
+        let is_made = |at: usize| {
+            (at == n && with_own) || matches!(slots.get(at), Some(CallSlot::Closed(outcome)) if outcome.is_good())
+        };
+        let row = (0..=n).rev().take_while(|n| !edits(*n).is_empty()).filter(|at| is_made(*at));
         let files: BTreeSet<&String> = row.flat_map(edits).collect();
         files.into_iter().cloned().collect()
     }

@@ -14,6 +14,8 @@ const USUAL_RATIO: u64 = 300;
 
 /// No text has fewer tokens in a thousand bytes.
 const MIN_RATIO: u64 = 150;
+/// Servers count at most so many tokens for an answer of nothing.
+const MAX_UNWRITTEN_TOKENS: u64 = 16;
 
 /// The length of a conversation when its model last answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +37,12 @@ impl ConversationSize {
         let ratio = if is_counted { usage.input.saturating_mul(1_000) / prompt_bytes } else { USUAL_RATIO };
         // Fewer tokens than this: a server that leaves out what it had in its cache.
         let is_whole = is_counted && usage.input.saturating_mul(1_000) / prompt_bytes >= MIN_RATIO;
+        if is_counted && !is_whole {
+            let usual = Self::default();
+            return Self { tokens: usual.in_tokens(prompt_bytes) + usage.output, bytes, ..usual };
+        }
         let input = if is_whole { usage.input } else { 0 };
-        Self { tokens: usage.tokens(), input, bytes, ratio: ratio.clamp(100, 1_000) }
+        Self { tokens: usage.tokens(), input, bytes, ratio: ratio.clamp(MIN_RATIO, 1_000) }
     }
 
     /// So many tokens in bytes.
@@ -134,7 +140,10 @@ impl ModelAnswer {
 
     /// Whether nothing at all was written because the output limit, and with it the window, was reached at once.
     pub fn is_shut_out(&self) -> bool {
-        let is_empty = self.text.is_empty() && self.calls.is_empty() && self.reasoning.is_empty();
+        // A model that does not show its thoughts may have spent all on them.
+        let has_thought =
+            !self.opaque.is_empty() || self.usage.reasoning > 0 || self.usage.output > MAX_UNWRITTEN_TOKENS;
+        let is_empty = self.text.is_empty() && self.calls.is_empty() && self.reasoning.is_empty() && !has_thought;
         is_empty && self.finish == FinishReason::Length
     }
 }

@@ -30,7 +30,7 @@ mod window;
 
 use crate::event::Event;
 use crate::goal::BudgetLimit;
-use crate::id::Timestamp;
+use crate::id::{EffectAddress, Timestamp};
 use crate::input::{Input, Record};
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{Run, RunPhase};
@@ -84,9 +84,10 @@ impl Run {
             Input::Start(start) => self.begin(start),
             Input::Estimated { id, ceiling } => self.fund(id, *ceiling),
             Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) && !self.has_begun(id) => {
-                let begun = || Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() };
-                let stale = self.stale_approval(id).map(|why| Event::Rejected { id: id.clone(), why });
-                vec![stale.unwrap_or_else(begun)]
+                vec![match self.stale_approval(id) {
+                    Some(why) => Event::Rejected { id: id.clone(), why },
+                    None => Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() },
+                }]
             }
             Input::Noted { id, handle }
                 if self.open.get(id).is_some_and(|open| open.handle.as_ref() != Some(handle)) =>
@@ -97,14 +98,7 @@ impl Run {
                 vec![Event::Interrupted { id: id.clone(), attempt: *attempt }]
             }
             Input::Replied { id, attempt, reply, .. } if self.is_asked(id, *attempt) && broke_off(reply).is_some() => {
-                let why = format!("{} (attempt {attempt})", broke_off(reply).unwrap_or_default());
-                let mut events = vec![Event::Interrupted { id: id.clone(), attempt: *attempt }];
-                if matches!(reply, Reply::InDoubt { .. }) && self.can_halt(id) {
-                    events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
-                } else {
-                    events.push(self.give_up(id, attempt + 1, why));
-                }
-                events
+                self.after_break(id, *attempt, reply)
             }
             Input::Replied { id, attempt, reply: Reply::TimedOut { limit }, .. } if self.is_asked(id, *attempt) => {
                 self.after_timeout(id, *attempt, *limit)
@@ -121,14 +115,16 @@ impl Run {
                 events.push(Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared });
                 events
             }
+            Input::Mark { files } if self.has_new_marks(files) => vec![Event::Marked { files: files.clone() }],
             Input::Wished { under, call, prepared } => self.decide_request(under, call, prepared),
-            Input::Begun { .. } | Input::Noted { .. } | Input::Replied { .. } => Vec::new(),
+            // Too late; or the time that passed is already counted, and `settle` checks it.
+            Input::Begun { .. } | Input::Noted { .. } | Input::Replied { .. } | Input::Due | Input::Mark { .. } => {
+                Vec::new()
+            }
             Input::Tell { message } => vec![Event::Told { message: message.clone() }],
             Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),
             Input::Decline { id, by, dismissed } => self.hear_decline(id.as_ref(), by, *dismissed),
             Input::Verdict { id, verdict } => self.hear_verdict_or_plan(id.as_ref(), verdict),
-            // The time that passed is already counted; `settle` checks it.
-            Input::Due => Vec::new(),
             Input::Pause => self.pause(),
             Input::Resume { budget, approvals } => self.resume(budget.as_ref(), *approvals),
             Input::ChangeModel { model } => self.change_model(model),
@@ -136,14 +132,11 @@ impl Run {
             Input::Recovered { found } => self.recover(found),
             Input::BackgroundEnded { ended } => self.background_ended(ended),
             Input::Fork { from, at, change } => self.fork(from, *at, change),
-            Input::Mark { files } if self.has_new_marks(files) => vec![Event::Marked { files: files.clone() }],
-            Input::Mark { .. } => Vec::new(),
             Input::Window { model, tokens, by } => self.hear_window(model, *tokens, *by),
-            Input::GoOn { terms } => match self.check_terms(terms) {
-                Ok(level) => self.confine(level, terms.flags.as_ref()),
-                // The caller learns the reason from `check_terms`; the run stays as it is.
-                Err(_) => Vec::new(),
-            },
+            // The caller learns from `check_terms` why the run stays as it is.
+            Input::GoOn { terms } => {
+                self.check_terms(terms).map_or_else(|_| Vec::new(), |level| self.confine(level, terms.flags.as_ref()))
+            }
             Input::Confine { level, flags } => self.confine(*level, flags.as_ref()),
             Input::Tighten { rules, deny, distrusts } => self.tighten(rules, deny, *distrusts),
             Input::Reload { roster, strange } => {
@@ -153,6 +146,18 @@ impl Run {
             Input::Adopt { settings } => self.adopt(settings),
             Input::EditPlan { graph, models, requirements, by } => self.edit_plan(graph, models, requirements, by),
         }
+    }
+
+    /// An answer broke off too often.
+    fn after_break(&self, id: &EffectAddress, attempt: u32, reply: &Reply) -> Vec<Event> {
+        let why = format!("{} (attempt {attempt})", broke_off(reply).unwrap_or_default());
+        let mut events = vec![Event::Interrupted { id: id.clone(), attempt }];
+        if matches!(reply, Reply::InDoubt { .. }) && self.can_halt(id) {
+            events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
+        } else {
+            events.push(self.give_up(id, attempt + 1, why));
+        }
+        events
     }
 
     /// Decides the next thing that follows from the current state. Returns nothing if the run is quiet. Changes

@@ -250,6 +250,14 @@ impl Default for PreparedCall {
 }
 
 impl PreparedCall {
+    /// Whether a person who was asked about a call was asked about this one too: it touches and reaches the same.
+    pub(crate) fn does_the_same(&self, other: &Self) -> bool {
+        let touches =
+            |call: &'_ Self| (call.reads.clone(), call.writes.clone(), call.hosts.clone(), call.command.clone());
+        let does = |call: &Self| (call.outside, call.sends, call.destroys, call.fault.is_some());
+        touches(self) == touches(other) && does(self) == does(other)
+    }
+
     /// Whether it is a harmless read inside this process.
     pub fn is_plain(&self) -> bool {
         let Self { class, writes, hosts, command, outside, sends, destroys, lasts, model, fault, .. } = self;

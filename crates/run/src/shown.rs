@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_is_cut_between_lines_and_never_inside_a_character() {
-        let text: String = (0..1000).map(|n| format!("line {n} é\n")).collect();
+        let text = (0..1000).map(|n| format!("line {n} é")).collect::<Vec<_>>().join("\n") + "\n";
         let part = ShownPart::within(&text, 900).unwrap();
         let (head, tail) = part.ends_of(&text).unwrap();
         assert!(head.starts_with("line 0 é\n") && head.ends_with("é\n"), "{head}");

@@ -61,8 +61,30 @@ const CERTIFICATES: [&str; 12] = [
 const SETTINGS: [&str; 3] = [".npmrc", ".config/pip/pip.conf", ".pip/pip.conf"];
 /// The largest file of them that is read.
 const LARGEST: u64 = 64 << 10;
-/// Parts of names and values that mean a secret.
-const SECRETS: [&str; 6] = ["_auth", "password", "token", "secret", "username", "_key"];
+/// The settings that are no secrets. A file with any other, also in a comment, is not shown.
+const PLAIN_SETTINGS: [&str; 16] = [
+    "registry",
+    "cafile",
+    "strict-ssl",
+    "fund",
+    "audit",
+    "save-exact",
+    "engine-strict",
+    "progress",
+    "index-url",
+    "extra-index-url",
+    "trusted-host",
+    "cert",
+    "timeout",
+    "retries",
+    "disable-pip-version-check",
+    "break-system-packages",
+];
+/// A part of an address that is at least so long may be a key.
+const LEAST_OF_A_KEY: usize = 16;
+
+/// Folders whose `bin` alone is shown.
+const SHARED: [&str; 3] = [".cargo", ".local", ".config"];
 
 /// A program that is first on the user's `PATH`, but that children do not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,15 +137,13 @@ impl Policy {
     }
 
     fn is_harmless(&self, settings: &str) -> bool {
-        let lines = settings.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
-        lines.into_iter().all(|line| {
-            let small = line.to_lowercase();
-            // `https://name:password@host`, and npm's `//host/:_authToken=…`.
-            let has_user =
-                small.split("://").skip(1).any(|rest| rest.split('/').next().unwrap_or_default().contains('@'));
-            let value = line.split_once('=').map_or("", |(_, value)| value.trim().trim_matches('"'));
-            let is_hidden = value.starts_with('/') && !self.shows_whole(Path::new(value)) || value.contains("${");
-            !has_user && !is_hidden && !SECRETS.iter().any(|secret| small.contains(secret))
+        settings.lines().map(str::trim).filter(|line| !line.is_empty() && !is_section(line)).all(|line| {
+            let Some((name, value)) = line.split_once('=') else { return false };
+            let (name, value) = (name.trim().to_lowercase(), value.trim().trim_matches('"'));
+            let is_known =
+                PLAIN_SETTINGS.contains(&name.as_str()) || (name.starts_with('@') && name.ends_with(":registry"));
+            let is_hidden = value.starts_with('/') && !self.shows_whole(Path::new(value));
+            is_known && !is_hidden && !value.contains(['@', '$', '?']) && !has_token(value)
         })
     }
 
@@ -144,9 +164,23 @@ impl Policy {
         let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());
         let folder = real.parent().unwrap_or(&real);
         let is_of_tool = ["bin", "sbin", "shims"].iter().any(|name| folder.ends_with(name));
-        let tool = folder.parent().filter(|tool| is_of_tool && !self.home.starts_with(tool));
+        // These hold keys and the state of other programs too.
+        let is_shared = |tool: &Path| SHARED.iter().any(|name| tool.ends_with(name));
+        let tool = folder.parent().filter(|tool| is_of_tool && !self.home.starts_with(tool) && !is_shared(tool));
         tool.unwrap_or(folder).to_owned()
     }
+}
+
+/// `[global]`, in pip's settings.
+fn is_section(line: &str) -> bool {
+    line.starts_with('[') && line.ends_with(']')
+}
+
+/// Whether a part of a path in an address could be a key: long, and with digits.
+fn has_token(value: &str) -> bool {
+    let parts = value.split("://").skip(1).flat_map(|rest| rest.split('/').skip(1));
+    let mut long = parts.filter(|part| part.len() >= LEAST_OF_A_KEY);
+    long.any(|part| part.contains(|letter: char| letter.is_ascii_digit()))
 }
 
 impl std::fmt::Display for HiddenProgram {
@@ -171,7 +205,8 @@ fn is_program(file: &Path) -> bool {
     file.is_file()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -225,13 +260,18 @@ mod tests {
             policy.show_package_settings(&home);
             policy.read.contains(&home.join(".npmrc"))
         };
-        assert!(shown("# //host/:_authToken=x\nregistry=https://npm.example/\n"));
+        assert!(shown("registry=https://npm.example/\n@own:registry=https://npm.example/own/\n"));
+        assert!(shown("[global]\nindex-url = https://pypi.example/simple\n"));
         assert!(shown(&format!("cafile={}\n", bundle.display())));
         for text in [
+            "# //host/:_authToken=x\nregistry=https://npm.example/\n",
+            "key=\"-----BEGIN PRIVATE KEY-----\"\n",
+            "proxy = me:hunter2@proxy.corp:3128\n",
+            "index-url = https://pkg.example/a1B2c3D4e5F6g7H8/simple\n",
             "//npm.example/:_authToken=abc\n",
             "//npm.example/:_password=abc\n",
             "registry=https://me:abc@npm.example/\n",
-            "cafile=/root/hidden.pem\n",
+            "cafile=/srv/hidden.pem\n",
             "//npm.example/:_auth=${NPM}\n",
         ] {
             assert!(!shown(text), "{text}");

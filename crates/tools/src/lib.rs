@@ -22,7 +22,7 @@
 //! assert!(dispatcher.prepare(&call, &place).fault.is_none());
 //!
 //! let called = dispatcher.call(&call, &CallContext::new(place, "run/step/0/0/call.0")).await;
-//! assert!(matches!(called.reply, Reply::Output(output) if output.text == "hello\n"));
+//! assert!(matches!(called.reply, Reply::Output(output) if output.text == "1\thello\n"));
 //! # });
 //! ```
 //!

@@ -290,6 +290,8 @@ pub struct RunContext {
     pub caller: Option<Arc<dyn Caller>>,
     /// The files that this edit and those right before it in its turn have edited; empty if another edit follows.
     pub edited: Vec<String>,
+    /// Of those, what the edits before it have edited.
+    pub edited_before: Vec<String>,
     /// Code made the call: its results are not shown to a model.
     pub by_code: bool,
     /// Whether the call was judged as reaching outside ([`PreparedCall::outside`]) and was allowed. If it was not

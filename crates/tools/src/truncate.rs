@@ -1,18 +1,26 @@
 //! Cuts text to a maximum size: keeps the head and the tail, and marks what is missing.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// Longer lines of an output are cut: a model cannot do much with them, and one may be the whole output.
 const MAX_LINE_CHARACTERS: usize = 2_000;
 
-/// An output for a model: long lines are cut, and of many lines the head and the tail are kept. Returns `None` if it fits as
+/// An output for a model, if it is too long: long lines are cut, and of many lines the head and the tail are kept. Returns `None` if it fits as
 /// it is.
 pub(crate) fn for_model(text: &str, limit: usize) -> Option<String> {
+    if text.len() <= limit {
+        return None;
+    }
     let lines = short_lines(text);
-    head_and_tail(&lines, limit).or_else(|| match lines {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(cut) => Some(cut),
-    })
+    let ends = head_and_tail(&lines, limit);
+    if ends.is_none()
+        && let Cow::Owned(cut) = lines
+    {
+        Some(cut)
+    } else {
+        ends
+    }
 }
 
 /// The text with its long lines cut.
@@ -27,7 +35,7 @@ fn short_lines(text: &str) -> Cow<'_, str> {
             Some((at, _)) if line.len() > at + 1 => {
                 let end = if line.ends_with('\n') { "\n" } else { "" };
                 let all = line.trim_end_matches('\n').chars().count();
-                cut.push_str(&format!("{}… [line of {all} characters cut]{end}", &line[..at]));
+                let _ = write!(cut, "{}… [line of {all} characters cut]{end}", &line[..at]);
             }
             Some(_) | None => cut.push_str(line),
         }
@@ -84,7 +92,8 @@ mod tests {
     #[test]
     fn long_lines_are_cut_before_the_whole_is() {
         let text = format!("first\n{}\nlast\n", "é".repeat(5_000));
-        let cut = for_model(&text, 16 << 10).unwrap();
+        assert_eq!(for_model(&text, 16 << 10), None);
+        let cut = for_model(&text, 8 << 10).unwrap();
         let line = format!("{}… [line of 5000 characters cut]", "é".repeat(MAX_LINE_CHARACTERS));
         assert_eq!(cut, format!("first\n{line}\nlast\n"));
         assert_eq!(for_model(&"é\n".repeat(2_000), 16 << 10), None);

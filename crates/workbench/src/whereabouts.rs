@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use updraft_engine::{GitState, Whereabouts};
-use updraft_sandbox::{CaptureOptions, Command, OutputMode};
+use updraft_sandbox::{CaptureOptions, Command, OutputMode, SandboxLevel};
 
 use crate::confinement;
 use crate::folders::AppFolders;
@@ -39,6 +39,10 @@ async fn git(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSetting
         return None;
     }
     let confinement = confinement::confinement(folders, settings);
+    // Without a sandbox, git could start what the repository's settings name.
+    if confinement.level == Some(SandboxLevel::None) {
+        return None;
+    }
     let sandbox = confinement.sandbox().await.ok()?;
     let empty = tempfile::tempdir().ok()?;
     let mut policy = confinement.policy_for_looking(workspace, empty.path());

@@ -60,7 +60,7 @@ async fn fork(folders: &AppFolders, journal: &Journal, from: &RunId, args: ForkA
         return Ok(CliExitCode::Done);
     }
     face.say(&format!("run {to}, forked from {from} at event {at}"));
-    let ended = drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await;
+    let ended = Box::pin(drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals)).await;
     bench.close().await;
     ended
 }

@@ -21,10 +21,7 @@ pub(crate) fn run(args: &InitArgs) -> CliResult {
 /// Checks of edited files whose programs are here, and that this workspace has files for.
 fn proposed_checks(workspace: &Path) -> Vec<&'static str> {
     let has = |file: &str| workspace.join(file).exists();
-    let is_here = |program: &str| {
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
-    };
+    let is_here = |program: &str| updraft_workbench::folders::on_path(program).is_some();
     let known = [
         (has("Cargo.toml"), "cargo", "*.rs: cargo check --quiet"),
         (has("tsconfig.json"), "tsc", "*.ts: tsc --noEmit"),

@@ -82,7 +82,7 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
     }
     face.say(&format!("run {id} repeats {of}"));
     let handle = Box::pin(bench.start(id, repeat.new)).await?;
-    let ended = drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await;
+    let ended = Box::pin(drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals)).await;
     bench.close().await;
     ended
 }

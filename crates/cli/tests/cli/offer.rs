@@ -21,6 +21,7 @@ fn a_model_is_told_of_the_tools_that_can_be_of_use() {
     let world = World::new();
     let plain = [
         "ask_user",
+        "background",
         "edit_file",
         "list_files",
         "memory",

@@ -11,7 +11,7 @@ use crate::service::Service;
 
 pub(crate) const GOAL: &str = "What do a.txt and b.txt say?";
 /// What the services answer in the end.
-pub(crate) const SAID: &str = "They say “alpha\n” and “beta\n” — that’s all ✓.";
+pub(crate) const SAID: &str = "They say “1\talpha\n” and “1\tbeta\n” — that’s all ✓.";
 /// Prices that the providers do not tell, and no wait for the free tier's limit.
 const CONFIG: &str = r#"
 [limits.gemini]

@@ -97,6 +97,11 @@ fn serve(
         let _ = client.write_all(&whole(200, &facts));
         return;
     }
+    // What else a server may be asked about itself, before a question.
+    if asked.body.is_empty() {
+        let _ = client.write_all(&whole(404, &json!({ "error": { "message": "no such path" } })));
+        return;
+    }
     let then = {
         let mut memory = memory.lock().unwrap();
         let then = choose(&asked, &memory);

@@ -227,8 +227,10 @@ async fn a_model_with_a_small_window_gets_the_short_prompts() {
 #[tokio::test]
 async fn a_model_with_a_small_window_is_given_few_tools() {
     let world = World::quick();
-    let engine =
-        world.engine(|prompt| says(&prompt.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(" ")));
+    let engine = world.engine(|prompt| {
+        let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+        says(names.join(" "))
+    });
     let few = ["edit_file", "read_file", "run_command", "search_files", "write_file"];
     let mut given = Vec::new();
     for window in [16_384, 32_768] {
@@ -242,9 +244,6 @@ async fn a_model_with_a_small_window_is_given_few_tools() {
     assert!(small.len() < large.len(), "{large:?}");
     let left = large.iter().filter(|tool| few.contains(&tool.as_str()));
     assert!(left.eq(small), "{small:?} of {large:?}");
-    let settings = RunSettings { window: Some(4_096), ..settings(&world.workspace()) };
-    let rested = start(&engine, "reader", by("retriever", "go"), settings, None).await.drive().await.unwrap();
-    assert!(rested.run.answer().contains("retrieve"), "who changes no files keeps its tools: {}", rested.run.answer());
 }
 
 #[tokio::test]

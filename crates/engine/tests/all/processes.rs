@@ -291,7 +291,7 @@ async fn a_run_that_is_deleted_while_it_runs_ends_with_a_clear_error_and_others_
         gate.notify_one();
         gate.notify_waiters();
     };
-    let (ended, ()) = soon(async { tokio::join!(handle.drive(), deleting) }).await;
+    let (ended, ()) = Box::pin(soon(async { tokio::join!(handle.drive(), deleting) })).await;
     let error = ended.unwrap_err();
     assert_eq!(error.to_string(), "run `held` was deleted while it ran");
     let (rested, ()) = soon(async { tokio::join!(beside.drive(), async { gate.notify_one() }) }).await;

@@ -67,7 +67,7 @@ async fn a_large_planner_gets_the_whole_form_and_hears_its_faults_in_the_convers
     let agents = &heard[0].2["properties"]["steps"]["items"]["properties"]["agent"]["enum"];
     let agents: Vec<&str> = agents.as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(agents.contains(&"qa") && !agents.contains(&"planner") && !agents.contains(&"distiller"), "{agents:?}");
-    assert!(heard[0].0.contains("Tools: files, apply_patch, sandbox"), "{}", heard[0].0);
+    assert!(heard[0].0.contains("Tools: files, sandbox"), "{}", heard[0].0);
     assert_eq!((heard[0].1.len(), heard[1].1.len()), (1, 3));
     assert_eq!(run.status_word(), "done");
 }

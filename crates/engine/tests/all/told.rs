@@ -89,7 +89,7 @@ async fn a_later_step_hears_what_the_earlier_one_did_and_gave() {
 
     let heard = heard.lock().unwrap();
     let (_, history) = heard[1].split_once("## History\n\n").unwrap();
-    let (history, _) = history.split_once("\n\n## Memory").unwrap();
+    let (history, _) = history.split_once("\n\n#").unwrap();
     let lines: Vec<&str> = history.lines().collect();
     assert_eq!(lines[0], "- `look` (retriever, completed): ");
     assert_eq!(lines[1], r#"  - read_file {"path":"a.txt"} → 1	hello"#);

@@ -72,7 +72,7 @@ impl CompactedFacts {
                 ToolCallOutcome::Replied(Reply::InDoubt { evidence }) => {
                     keep(&mut self.unknown, format!("{what}: {evidence}"));
                 }
-                ToolCallOutcome::Replied(Reply::Output(output)) => self.add_output(n, call, what, output),
+                ToolCallOutcome::Replied(Reply::Output(output)) => self.add_output(n, call, &what, output),
                 ToolCallOutcome::Replied(
                     Reply::Failed(_) | Reply::TimedOut { .. } | Reply::Cancelled | Reply::Answer(_),
                 ) => {}
@@ -80,7 +80,7 @@ impl CompactedFacts {
         }
     }
 
-    fn add_output(&mut self, n: u32, call: Option<&ToolCall>, what: String, output: &ToolOutput) {
+    fn add_output(&mut self, n: u32, call: Option<&ToolCall>, what: &str, output: &ToolOutput) {
         for change in &output.changes {
             if is_path(&change.path) && self.changed.len() < MAX_PATHS {
                 self.changed.insert(change.path.clone());

@@ -19,6 +19,10 @@ impl Run {
         });
     }
 
+    pub(super) fn window_learnt(&mut self, model: &str, tokens: u64) {
+        self.windows.insert(model.to_owned(), tokens);
+    }
+
     /// The calls of a turn have ended: they get the next numbers. Returns the first.
     pub(super) fn number_calls(&mut self, at: usize, turn: u32, calls: usize) -> u32 {
         let first = self.numbered_calls.len() as u32 + 1;

@@ -108,7 +108,7 @@ impl Reading {
             let first_line = value["start_line"].as_u64().and_then(|line| u32::try_from(line).ok());
             if value["numbered"] == true {
                 let text = Cow::Owned(without_numbers(&output.text));
-                return vec![Excerpt { first_line, text, ..plain("") }];
+                return vec![Excerpt { text, first_line, ..plain("") }];
             }
             return vec![Excerpt { first_line, hash: hash_of(output.value.as_ref()), ..plain(&output.text) }];
         }

@@ -206,13 +206,13 @@ impl Run {
             return rejected(refusal(verdict));
         }
         // What the calls before it have done may have changed what it would do.
-        match self.decide_call(step, turn, n, calls) {
-            allowed @ Event::Wanted { effect: Effect::Call, .. } => allowed,
-            denied @ Event::Rejected { .. } => denied,
-            _ => match self.unseen_origins(step, n, verdict) {
-                None => Event::Wanted { id, effect: Effect::Call },
-                Some(why) => rejected(why),
-            },
+        let decided = self.decide_call(step, turn, n, calls);
+        if let Event::Wanted { effect: Effect::Call, .. } | Event::Rejected { .. } = decided {
+            return decided;
+        }
+        match self.unseen_origins(step, n, verdict) {
+            None => Event::Wanted { id, effect: Effect::Call },
+            Some(why) => rejected(why),
         }
     }
 

@@ -44,9 +44,10 @@ impl Run {
     pub(super) fn after_repetition(&self, step: &Step) -> Option<RepetitionEvents> {
         let Repetition { call, outcome, times } = self.repetition(step)?;
         let is_small = self.window_of(&step.spec.id) <= SMALL_WINDOW;
-        let (told_from, most) = match is_small {
-            true => (SMALL_TOLD_FROM, self.most_repeats().saturating_mul(2)),
-            false => (TOLD_FROM.min(self.most_repeats()), self.most_repeats()),
+        let (told_from, most) = if is_small {
+            (SMALL_TOLD_FROM, self.most_repeats().saturating_mul(2))
+        } else {
+            (TOLD_FROM.min(self.most_repeats()), self.most_repeats())
         };
         if times < told_from {
             return None;

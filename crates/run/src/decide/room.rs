@@ -17,6 +17,8 @@ use crate::shown::{Shortening, ShownPart, WindowSource};
 use crate::state::Run;
 use crate::step::{ConversationEntry, Step, StepState, ToolCallOutcome, TurnResults};
 
+/// From shorter prompts nothing is learnt: no model has so small a window, so they were counted wrongly.
+const MIN_LEARNT_WINDOW: u64 = 1_024;
 /// Most bytes of one output that a small model is shown: long ones confuse it.
 const MAX_SMALL_OUTPUT_BYTES: u64 = 2 << 10;
 /// An output of which no more than this fits is not cut: only its name is shown.
@@ -50,7 +52,7 @@ impl Run {
         let (StepState::Thinking { turn } | StepState::Compacting { turn }) = step.state else { return None };
         let window = self.window_of(&step.spec.id);
         let expected = step.expected_tokens().unwrap_or_else(|| step.scale().in_tokens(step.asked_bytes));
-        if window > expected / 20 * 19 && expected > 0 {
+        if window > expected / 20 * 19 && expected >= MIN_LEARNT_WINDOW {
             let model = self.model_of(&step.spec.id).to_owned();
             return Some(vec![Event::WindowLearnt { model, tokens: expected / 10 * 9, by: WindowSource::Refusal }]);
         }
@@ -66,7 +68,7 @@ impl Run {
             return Some(shortened.into_iter().chain(next).collect());
         }
         if has_turns {
-            return Some(vec![self.compacted_without_model(step, old)]);
+            return Some(vec![Self::compacted_without_model(step, old)]);
         }
         let why = format!(
             "{why}. Nothing of the conversation can be shortened further: resume it with a model that has a larger window"
@@ -82,13 +84,13 @@ impl Run {
             return self.ask(step, turn + 1);
         }
         let replaced: u64 = step.conversation[..old].iter().map(|entry| step.bytes_of(entry)).sum();
-        let Some(answer) = step.side_answer.as_ref() else { return vec![self.compacted_without_model(step, old)] };
+        let Some(answer) = step.side_answer.as_ref() else { return vec![Self::compacted_without_model(step, old)] };
         let text = answer.text.trim();
         if text.is_empty() && step.summary_asks < 2 {
             return self.want_summary(step, turn);
         }
         if text.is_empty() || text.len() as u64 >= replaced {
-            return vec![self.compacted_without_model(step, old)];
+            return vec![Self::compacted_without_model(step, old)];
         }
         let end = if answer.finish == FinishReason::Stop || !answer.calls.is_empty() { "" } else { CUT_SUMMARY };
         vec![Event::Compacted { step: step.spec.id.clone(), upto: old as u32, summary: format!("{text}{end}") }]
@@ -101,7 +103,7 @@ impl Run {
     }
 
     /// A summary from what is on record, for a conversation of which no model makes one.
-    fn compacted_without_model(&self, step: &Step, upto: usize) -> Event {
+    fn compacted_without_model(step: &Step, upto: usize) -> Event {
         let said = step.conversation[..upto].iter().filter_map(|entry| match entry {
             ConversationEntry::Answer(answer) if !answer.text.trim().is_empty() => Some(quoted(&answer.text)),
             ConversationEntry::Summary(summary) => Some(summary.to_string()),

@@ -22,9 +22,13 @@ fn too_long() -> Reply {
     Reply::Failed(Failure::new(FailureKind::TooLong, "maximum context length exceeded"))
 }
 
+fn open_question(world: &World) -> updraft_run::EffectAddress {
+    world.run.open().keys().next().cloned().unwrap_or_else(|| at("a/0/0/ask.0"))
+}
+
 /// One turn: the model reads, and is billed for so many tokens; the tool gives so many bytes.
 fn turn(world: &mut World, tokens: u64, bytes: usize) {
-    let ask = world.run.open().keys().next().unwrap().clone();
+    let ask = open_question(world);
     assert_eq!(ask.kind, updraft_run::EffectKind::Ask, "{ask}");
     world.reply(&ask, costs(tokens, calls(&[&format!("read {}", ask.turn)])));
     let call = ask.sibling(updraft_run::EffectKind::Call, 0);
@@ -33,7 +37,7 @@ fn turn(world: &mut World, tokens: u64, bytes: usize) {
 
 /// One turn with a prompt of so many bytes, for which the server counts so many tokens.
 fn turn_of(world: &mut World, bytes: u64, tokens: u64) {
-    let ask = world.run.open().keys().next().unwrap().clone();
+    let ask = open_question(world);
     let facts = updraft_run::EffectFacts { bytes, ..updraft_run::EffectFacts::default() };
     world.feed(Input::Begun { id: ask, attempt: 1, epoch: world.epoch, facts });
     turn(world, tokens, 10_000);
@@ -295,7 +299,7 @@ fn a_server_that_does_not_count_what_it_had_in_its_cache_has_not_shown_its_windo
 fn a_summary_is_not_asked_for_when_no_turn_is_left_in_the_budget() {
     let mut world = summarising();
     let turns = world.step("a").ledger.turns;
-    let budget = Budget { turns: Some(u64::from(turns) - 1), ..Budget::default() };
+    let budget = Budget { turns: Some(turns - 1), ..Budget::default() };
     let settings = RunSettings { window: Some(WINDOW), turns: 60, ..RunSettings::default() };
     let mut limited = World::of(RunStart { settings: Arc::new(settings), budget, ..given(&["a"]) });
     let mut tokens = 1_000;

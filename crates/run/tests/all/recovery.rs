@@ -125,7 +125,7 @@ fn one_call_in_doubt_does_not_hold_up_the_others() {
 #[test]
 fn a_step_is_told_once_which_background_commands_ended_with_the_process() {
     let mut world = World::of(given(&["a", "b"]));
-    world.reply(&at("a/0/0/ask.0"), calls(&["start server"]));
+    world.reply(&at("a/0/0/ask.0"), calls(&["read server"]));
     let running = ToolOutput { text: "runs".into(), background: Some(vec!["bg1".into()]), ..ToolOutput::default() };
     world.reply(&at("a/0/0/call.0"), Reply::Output(Arc::new(running)));
     assert_eq!(world.step("a").background, ["bg1"]);
@@ -135,7 +135,7 @@ fn a_step_is_told_once_which_background_commands_ended_with_the_process() {
         world.feed(Input::BackgroundEnded { ended: ended.clone() });
     }
     assert!(world.step("a").background.is_empty());
-    world.reply(&at("a/0/1/ask.0"), calls(&["start again"]));
+    world.reply(&at("a/0/1/ask.0"), calls(&["read again"]));
     world.reply(&at("a/0/1/call.0"), gives("ok"));
     assert_eq!(world.talk("a").matches("bg1").count(), 1, "{}", world.talk("a"));
     assert_eq!(world.talk("b").matches("bg1").count(), 0, "it had none");

@@ -157,7 +157,9 @@ impl Tool for EditFile {
             return Some((APPLY_PATCH.to_owned(), patch));
         }
         if let Some(edits) = args["edits"].as_array_mut() {
-            edits.iter_mut().for_each(|edit| *edit = in_own_words(edit, &NAMES));
+            for edit in edits {
+                *edit = in_own_words(edit, &NAMES);
+            }
         }
         Some((self.spec.name.clone(), args))
     }

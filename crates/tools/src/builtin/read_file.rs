@@ -114,7 +114,9 @@ impl ReadFile {
             return WindowBounds { first, lines, bytes: MAX_CODE_BYTES, line_characters: None };
         }
         let lines = limit.unwrap_or(MAX_LINES).min(MAX_LINES);
-        WindowBounds { first, lines, bytes: self.read, line_characters: Some(MAX_LINE_CHARACTERS) }
+        // Who wants one line wants all of it.
+        let line_characters = (limit != Some(1)).then_some(MAX_LINE_CHARACTERS);
+        WindowBounds { first, lines, bytes: self.read, line_characters }
     }
 
     async fn read(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {

@@ -174,9 +174,9 @@ impl ReadPath {
 
 impl fmt::Display for ReadPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_outside {
-            false => self.path.fmt(f),
-            true => self.workspace.root().join(self.path.as_str()).display().fmt(f),
+        if !self.is_outside {
+            return self.path.fmt(f);
         }
+        self.workspace.root().join(self.path.as_str()).display().fmt(f)
     }
 }

@@ -1,6 +1,7 @@
 //! `run_command`: runs a shell command in the sandbox, with a time limit and without anyone to answer its questions.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -141,7 +142,9 @@ impl RunCommand {
         output.hosts.extend(self.background.reached(&cx.around));
         if output.is_error && ended.level != SandboxLevel::None {
             let hidden = self.hidden(&policy, &parts);
-            hidden.iter().for_each(|program| output.text.push_str(&format!("[{program}]\n")));
+            for program in hidden {
+                let _ = writeln!(output.text, "[{program}]");
+            }
         }
         if !only_reads {
             changes::tell(&mut output, &ended, &policy.write, began + ended.waited, cx).await;

@@ -43,9 +43,14 @@ impl EditCheck {
             let filter = self.filter.as_ref();
             filter.is_none_or(|filter| workspace.locate(path).is_ok_and(|path| filter.takes(&path, &root)))
         };
-        let files: Vec<String> = files.iter().filter(takes).map(|path| shell::quoted(path)).collect();
+        let files: Vec<String> = files.iter().filter(takes).map(|path| as_argument(path)).collect();
         (!files.is_empty()).then(|| self.command.replace("{files}", &files.join(" ")))
     }
+}
+
+/// A path as an argument that is no option, whatever its name.
+fn as_argument(path: &str) -> String {
+    shell::quoted(&if path.starts_with('-') { format!("./{path}") } else { path.to_owned() })
 }
 
 /// Whether the beginning of a check names files: one word with a `*`.
@@ -62,17 +67,33 @@ impl Dispatcher {
         cx: &CallContext,
     ) -> CallResult {
         let has_edited = matches!(&result.reply, Reply::Output(output) if !output.is_error);
-        if !has_edited || cx.around.edited.is_empty() {
+        let edited = if has_edited { &cx.around.edited } else { &cx.around.edited_before };
+        if edited.is_empty() {
             return result;
         }
-        let commands = checks.iter().filter_map(|check| check.command_for(&cx.around.edited, &cx.place.workspace));
+        // A check is no edit itself.
+        let mut around_check = cx.clone();
+        around_check.around.edited.clear();
+        around_check.around.edited_before.clear();
+        let commands = checks.iter().filter_map(|check| check.command_for(edited, &cx.place.workspace));
         for command in commands {
             let args = json!({ "command": command, "seconds": TIME });
             let call = ToolCall { id: "check".into(), name: "run_command".into(), args, fault: None };
-            let checked = Box::pin(self.call(&call, cx)).await;
+            let checked = Box::pin(self.call(&call, &around_check)).await;
             result.kept.extend(checked.kept);
-            let Reply::Output(output) = &mut result.reply else { break };
-            let output = Arc::make_mut(output);
+            let output = match &mut result.reply {
+                Reply::Output(output) => Arc::make_mut(output),
+                // The last edit of a row failed; those before it are checked all the same.
+                Reply::Failed(why) => {
+                    if let Reply::Output(said) = checked.reply {
+                        let how = if said.is_error { "found problems" } else { "found nothing" };
+                        let _ = write!(why.message, "\n\n[after the edits before it, `{command}` {how}]\n");
+                        why.message.push_str(&if said.is_error { first_lines(&said.text) } else { String::new() });
+                    }
+                    continue;
+                }
+                _ => break,
+            };
             match checked.reply {
                 Reply::Output(said) => {
                     let how = if said.is_error { "found problems" } else { "found nothing" };
@@ -101,7 +122,7 @@ impl Dispatcher {
 
 /// The beginning of what a checker says; how it ended stands in the first line.
 fn first_lines(text: &str) -> String {
-    let end = text.match_indices('\n').nth(SHOWN_LINES + 1).map_or(text.len(), |(at, _)| at + 1);
+    let end = text.match_indices('\n').nth(SHOWN_LINES).map_or(text.len(), |(at, _)| at + 1);
     let end = text.floor_char_boundary(end.min(SHOWN_BYTES));
     let left = text[end..].lines().count();
     let more = if left == 0 { String::new() } else { format!("[{left} more lines: run the command to see them]\n") };
@@ -117,6 +138,7 @@ mod tests {
     fn a_check_is_for_the_files_that_its_pattern_takes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(folder.path()).unwrap();
+        assert_eq!(as_argument("--version"), "./--version");
         let files = ["a.py".to_owned(), "web/it's.ts".to_owned()];
         let command = |text: &str| EditCheck::parse(text).unwrap().command_for(&files, &workspace);
         assert_eq!(command("*.py: ruff check {files}").unwrap(), "ruff check a.py");
@@ -129,7 +151,7 @@ mod tests {
 
     #[test]
     fn ten_lines_of_what_a_checker_says_are_shown() {
-        let long: String = (0..20).map(|n| format!("line {n}\n")).collect();
+        let long = (0..20).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n";
         let shown = first_lines(&format!("[exit code 1]\n{long}"));
         assert!(shown.contains("line 9\n") && !shown.contains("line 10\n"), "{shown}");
         assert!(shown.ends_with("[10 more lines: run the command to see them]\n"), "{shown}");

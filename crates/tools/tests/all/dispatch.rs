@@ -38,6 +38,7 @@ fn every_tool_of_ours_has_a_name_and_schema_that_pass() {
             "apply_patch",
             "ask_model",
             "ask_user",
+            "call_tool",
             "check_result",
             "echo",
             "edit_file",
@@ -45,6 +46,7 @@ fn every_tool_of_ours_has_a_name_and_schema_that_pass() {
             "nap",
             "read_file",
             "search_files",
+            "search_tools",
             "write_file"
         ]
     );
@@ -58,7 +60,7 @@ fn agents_get_tools_by_name_or_group_in_a_fixed_order() {
     assert_eq!(names(&["nap", "bench", "ask_user", "nobody"]), ["ask_user", "echo", "nap"]);
     assert_eq!(
         names(&["files"]),
-        ["append_line", "edit_file", "list_files", "read_file", "search_files", "write_file"]
+        ["append_line", "apply_patch", "edit_file", "list_files", "read_file", "search_files", "write_file"]
     );
     assert_eq!(names(&[]), [""; 0]);
 }

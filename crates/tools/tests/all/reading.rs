@@ -77,7 +77,9 @@ async fn a_long_file_is_cut_after_a_whole_line_and_says_where_to_read_on() {
     // One line of three megabytes, as programs write them.
     world.put("data.json", "0123456789".repeat(300_000));
     let text = world.text("read_file", json!({ "path": "data.json" })).await;
-    assert_eq!(text, format!("1\t{}… [line of 3000000 characters cut]", "0123456789".repeat(200)));
+    assert_eq!(text, format!("1\t{}… [line of 3000000 characters cut; limit 1 shows more]", "0123456789".repeat(200)));
+    let more = world.text("read_file", json!({ "path": "data.json", "limit": 1 })).await;
+    assert!((40_000..50_000).contains(&more.len()), "{}", more.len());
     let raw = by_code(&world, json!({ "path": "data.json" })).await;
     assert!(
         raw.ends_with("789\n[line 1 of 1 is cut after 126976 bytes]\n") || raw.contains("is cut after"),

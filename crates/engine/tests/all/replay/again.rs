@@ -10,7 +10,7 @@ use updraft_engine::{Agent, Agents, Engine, EngineOptions, NewRun, Prompts, RunW
 use updraft_models::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft};
 use updraft_run::{
     Budget, BudgetLimit, Effect, EffectAddress, Event, ForkChange, Graph, Input, Message, ModelAnswer, Record, Reply,
-    Run, RunId, RunPhase, TokenUsage,
+    Run, RunId, RunPhase, TokenUsage, ToolSpec,
 };
 
 #[tokio::test]
@@ -223,12 +223,26 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
     let engine = Engine::new(world.journal(), Arc::new(performer), EngineOptions::default());
     let steps = vec![
         step("a", "stamper", &[], &["a"]),
-        step("b", "thinker", &[], &["b"]),
-        step("bb", "thinker", &[], &["bb"]),
-        step("c", "thinker", &["b"], &["c"]),
-        step("z", "thinker", &[], &["z"]),
+        step("b", "viewer", &[], &["b"]),
+        step("bb", "viewer", &[], &["bb"]),
+        step("c", "viewer", &["b"], &["c"]),
+        step("z", "viewer", &[], &["z"]),
     ];
-    let (agents, prompts) = (support::stamps::agents(), Prompts::compiled_in());
+    let (mut agents, prompts) = (support::stamps::agents(), Prompts::compiled_in());
+    // Agents without tools for files are not told of the files.
+    agents.insert(Agent {
+        name: "viewer".into(),
+        purpose: "test".into(),
+        tools: vec!["list_files".into()],
+        prompt: "Look.".into(),
+        ..Agent::default()
+    });
+    let parameters = json!({ "type": "object" });
+    let lists = ToolSpec { name: "list_files".into(), description: String::new(), parameters };
+    let tools = |names: &[String]| match names {
+        [one] if one == "list_files" => vec![lists.clone()],
+        names => support::stamps::specs(names),
+    };
     let new = NewRun {
         goal: goal("look around"),
         settings: settings(&world.workspace()),
@@ -237,7 +251,7 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
         plan: Some(Graph { steps }),
         agents: &agents,
         prompts: &prompts,
-        tools: &support::stamps::specs,
+        tools: &tools,
         models: &|_| None,
         only_reads: &|_| true,
         pictures: Vec::new(),

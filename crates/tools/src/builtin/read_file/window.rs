@@ -89,7 +89,7 @@ impl Window {
     /// Says of a line that is too long how long it is.
     fn end_line(&mut self) {
         if self.bounds.line_characters.is_some_and(|most| self.characters > most) {
-            let note = format!("… [line of {} characters cut]", self.characters);
+            let note = format!("… [line of {} characters cut; limit 1 shows more]", self.characters);
             self.take(note.as_bytes());
         }
     }
@@ -179,7 +179,7 @@ mod tests {
         let text = "éééé\néééééé\nx\nlast one";
         for piece in 1..text.len() {
             let seen = seen(BOUNDS, text, piece);
-            let wanted = "éééé\néééé… [line of 6 characters cut]\nx\nlast… [line of 8 characters cut]";
+            let wanted = "éééé\néééé… [line of 6 characters cut; limit 1 shows more]\nx\nlast… [line of 8 characters cut; limit 1 shows more]";
             assert_eq!((seen.text.as_str(), seen.last_line), (wanted, 4), "{piece}");
             assert!(seen.is_whole());
         }
@@ -195,6 +195,6 @@ mod tests {
         assert_eq!(of(2, 2, 100), ("2\t2\n3\t3\n".into(), Some(4), false));
         assert_eq!(of(4, 9, 100), ("4\t4\n5\t5\n".into(), None, false));
         assert_eq!(of(1, 9, 5), ("1\t1\n2\t2\n".into(), Some(3), false));
-        assert_eq!(of(1, 5, 100).2, true);
+        assert!(of(1, 5, 100).2);
     }
 }
