@@ -1,7 +1,8 @@
 """A model on loopback that works for forty turns with long outputs, and then looks at what it is still told.
 
 It counts a token for every four bytes of a request, refuses what is longer than its window, and once refuses a request that
-would fit. It plays the same turn again if it is asked again."""
+would fit. It plays the same turn again if it is asked again. One that talks much leaves less to shorten, so that summaries are
+needed."""
 
 import json
 import re
@@ -22,10 +23,10 @@ ROUTES = [(r".*/chat/completions", "openai"), (r".*/responses", "responses"), (r
 class Script:
     """What the model does, and what it has seen."""
 
-    def __init__(self, window, refuses_at=None, told=lambda: None, at_request=lambda number, kind: None):
+    def __init__(self, window, refuses_at=None, told=lambda: None, at_request=lambda number, kind: None, talk=0):
         self.window, self.refuses_at, self.told, self.at_request = window, refuses_at, told, at_request
         self.turn, self.requests, self.refusals, self.rewrites, self.last, self.faults = 0, [], 0, 0, "", []
-        self.summaries = 0
+        self.summaries, self.talk = 0, " I think about it." * (talk // 18)
         self.lock = threading.Lock()
 
     def output(self, turn):
@@ -55,7 +56,7 @@ class Script:
             return "", [(f"c{turn}", "write_file", {"path": "notes/eight.md", "content": f"note {turn} END-OF-{turn}.\n"}),
                         (f"d{turn}", "run_command", {"command": self.output(turn)})]
         if turn <= TURNS:
-            return f"Turn {turn}.", [(f"c{turn}", "run_command", {"command": self.output(turn)})]
+            return f"Turn {turn}.{self.talk}", [(f"c{turn}", "run_command", {"command": self.output(turn)})]
         if turn == TURNS + 1:
             self.look(text)
             self.turn += 1

@@ -15,17 +15,22 @@ from model import TOLD, TURNS, Script, serve
 
 MODELS = {"openai": "openai-compatible/m", "responses": "openai/m", "anthropic": "anthropic/m", "gemini": "gemini/m"}
 
+# Bytes that a model says in each turn beside its calls, in the smallest window.
+TALK = 6_000
+# Whether the window is told, and how much is said.
+WAYS = [(True, 0), (True, TALK), (False, 0)]
+
 
 class Trial:
     """One run of `updraft` against one scripted model."""
 
-    def __init__(self, updraft, dialect, window, known, refuses_at, kills):
+    def __init__(self, updraft, dialect, window, known, refuses_at, kills, talk):
         self.updraft, self.dialect, self.window = updraft, dialect, window
         self.kills, self.process, self.killed = set(kills), None, 0
         self.folder = tempfile.TemporaryDirectory(prefix="updraft-context.")
         self.home = pathlib.Path(self.folder.name)
         (self.home / "work").mkdir()
-        self.script = Script(window, refuses_at, told=self.tell, at_request=self.maybe_kill)
+        self.script = Script(window, refuses_at, told=self.tell, at_request=self.maybe_kill, talk=talk)
         self.server = serve(self.script)
         self.model = MODELS[dialect] + (f"?window={window}" if known else "")
 
@@ -70,6 +75,8 @@ class Trial:
         faults = list(self.script.faults)
         if self.process.returncode != 0:
             faults.append(f"exit code {self.process.returncode}: {said[-1500:]}")
+        if self.kills and self.script.talk:
+            faults.append(f"not killed: {self.kills}")
         if not faults:
             faults += self.check_replay()
         return faults
@@ -82,18 +89,20 @@ class Trial:
     def line(self, faults):
         script = self.script
         largest = max((size for size in script.requests if size <= self.window), default=0)
-        return (f"{self.dialect:10} {self.window:7,} {'told' if '?' in self.model else 'learnt':6} requests {len(script.requests):3}  "
+        return (f"{self.dialect:10} {self.window:7,} {'told' if '?' in self.model else 'learnt':6} {'talks' if script.talk else '':5} requests {len(script.requests):3}  "
                 f"tokens {sum(script.requests):10,}  largest {largest:7,}  refused {script.refusals}  prefix changed {script.rewrites:2}  "
                 f"summaries {script.summaries:2}  killed {self.killed}  {'ok' if not faults else faults}")
 
 
 def main():
     updraft = str(pathlib.Path(sys.argv[1]).resolve())
-    every = [(dialect, window, known) for window in (32_000, 128_000, 200_000) for dialect in MODELS for known in (True, False)]
-    some = [("openai", 32_000, True), ("anthropic", 32_000, False)]
+    windows = (32_000, 128_000, 200_000)
+    every = [(dialect, window, known, talk) for window in windows for dialect in MODELS for known, talk in WAYS]
+    some = [("openai", 32_000, True, TALK), ("anthropic", 32_000, False, 0)]
     failed = 0
-    for n, (dialect, window, known) in enumerate(every if "--all" in sys.argv else some):
-        trial = Trial(updraft, dialect, window, known, refuses_at=7 + 5 * (n % 5), kills=("summary", "shortened") if n % 2 == 0 else ())
+    for n, (dialect, window, known, talk) in enumerate(every if "--all" in sys.argv else some):
+        kills = ("summary", "shortened") if known else ()
+        trial = Trial(updraft, dialect, window, known, refuses_at=7 + 5 * (n % 5), kills=kills, talk=talk * window // 32_000)
         faults = trial.go()
         failed += bool(faults)
         print(trial.line(faults), flush=True)

@@ -52,6 +52,15 @@ pub(crate) fn has_unknown_outcome(slots: &[CallSlot]) -> bool {
     })
 }
 
+/// The files of edits that follow each other in one turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowOfEdits {
+    /// Edited by the calls before the last.
+    pub before: BTreeSet<String>,
+    /// Edited by the last.
+    pub own: BTreeSet<String>,
+}
+
 impl Step {
     /// Whether something is to be decided about a call whose turn it is.
     pub(crate) fn has_due_calls(&self) -> bool {
@@ -68,21 +77,23 @@ impl Step {
         due.contains(&(n as usize)) && due.end < slots.len() && slots[..due.end].iter().enumerate().all(ended)
     }
 
-    /// The files that are edited by this call and those right before it in its turn that succeeded. None if another edit
-    /// follows: who looks at what was edited waits for that.
-    pub fn edited_in_a_row(&self, n: u32, with_own: bool) -> Vec<String> {
+    /// Whether a call before this one in its turn may have changed something.
+    pub fn has_changes_before(&self, n: u32) -> bool {
+        self.prepared.iter().take(n as usize).any(|call| !call.order.is_reading())
+    }
+
+    /// The edits of a row of which this call is the last: those right before it in its turn that succeeded, and its own.
+    /// Nothing if another edit follows: who looks at what was edited waits for that.
+    pub fn row_of_edits(&self, n: u32) -> RowOfEdits {
         let edits = |n: usize| self.prepared.get(n).map_or(&[][..], |call| &call.writes);
         let n = n as usize;
-        if !edits(n + 1).is_empty() {
-            return Vec::new();
+        if edits(n).is_empty() || !edits(n + 1).is_empty() {
+            return RowOfEdits::default();
         }
         let slots = if let StepState::Acting { slots, .. } = &self.state { slots.as_slice() } else { &[] };
-        let is_made = |at: usize| {
-            (at == n && with_own) || matches!(slots.get(at), Some(CallSlot::Closed(outcome)) if outcome.is_good())
-        };
-        let row = (0..=n).rev().take_while(|n| !edits(*n).is_empty()).filter(|at| is_made(*at));
-        let files: BTreeSet<&String> = row.flat_map(edits).collect();
-        files.into_iter().cloned().collect()
+        let is_made = |at: &usize| matches!(slots.get(*at), Some(CallSlot::Closed(outcome)) if outcome.is_good());
+        let row = (0..n).rev().take_while(|n| !edits(*n).is_empty()).filter(is_made);
+        RowOfEdits { before: row.flat_map(edits).cloned().collect(), own: edits(n).iter().cloned().collect() }
     }
 }
 

@@ -33,16 +33,16 @@ pub struct ConversationSize {
 impl ConversationSize {
     /// From what the provider counted for a prompt of so many bytes (0 if that is unknown).
     pub(crate) fn counted(usage: &TokenUsage, prompt_bytes: u64, bytes: u64) -> Self {
+        let usual = Self::default();
         let is_counted = prompt_bytes > 0 && usage.input > 0 && !usage.estimated;
-        let ratio = if is_counted { usage.input.saturating_mul(1_000) / prompt_bytes } else { USUAL_RATIO };
-        // Fewer tokens than this: a server that leaves out what it had in its cache.
-        let is_whole = is_counted && usage.input.saturating_mul(1_000) / prompt_bytes >= MIN_RATIO;
-        if is_counted && !is_whole {
-            let usual = Self::default();
-            return Self { tokens: usual.in_tokens(prompt_bytes) + usage.output, bytes, ..usual };
+        match is_counted.then(|| usage.input.saturating_mul(1_000) / prompt_bytes) {
+            None => Self { tokens: usage.tokens(), bytes, ..usual },
+            // The server leaves out what it had in its cache.
+            Some(ratio) if ratio < MIN_RATIO => {
+                Self { tokens: usual.in_tokens(prompt_bytes) + usage.output, bytes, ..usual }
+            }
+            Some(ratio) => Self { tokens: usage.tokens(), input: usage.input, bytes, ratio: ratio.min(1_000) },
         }
-        let input = if is_whole { usage.input } else { 0 };
-        Self { tokens: usage.tokens(), input, bytes, ratio: ratio.clamp(MIN_RATIO, 1_000) }
     }
 
     /// So many tokens in bytes.

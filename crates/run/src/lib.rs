@@ -93,7 +93,7 @@ pub use apply::{DOCUMENTS, paths_meet};
 pub use arguments::{CallMatcher, argument_lines};
 pub use assumption::Assumption;
 pub use budget::Ledger;
-pub use call_order::CallOrder;
+pub use call_order::{CallOrder, RowOfEdits};
 pub use citation::{Citation, CitationFinding, find_quotation};
 pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
 pub use conversation_size::{BYTES_OF_A_PICTURE, ConversationSize};

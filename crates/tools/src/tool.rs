@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use updraft_run::{
-    BlobRef, EffectClass, EffectFacts, Failure, Inquiry, PreparedCall, ReadRules, RecoveryOutcome, Reply, ToolCall,
-    ToolSpec, TraceParent,
+    BlobRef, EffectClass, EffectFacts, Failure, Inquiry, PreparedCall, ReadRules, RecoveryOutcome, Reply, RowOfEdits,
+    ToolCall, ToolSpec, TraceParent,
 };
 use updraft_workspace::{Place, hash};
 
@@ -288,10 +288,8 @@ pub struct RunContext {
     pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and recorded like a call of the agent.
     pub caller: Option<Arc<dyn Caller>>,
-    /// The files that this edit and those right before it in its turn have edited; empty if another edit follows.
-    pub edited: Vec<String>,
-    /// Of those, what the edits before it have edited.
-    pub edited_before: Vec<String>,
+    /// The files that this edit and those right before it in its turn have edited.
+    pub edits: RowOfEdits,
     /// Code made the call: its results are not shown to a model.
     pub by_code: bool,
     /// Whether the call was judged as reaching outside ([`PreparedCall::outside`]) and was allowed. If it was not

@@ -121,11 +121,7 @@ impl RunDriver {
 
     pub(super) fn call(&mut self, id: EffectAddress, call: ToolCall) {
         let attempt = self.attempt(&id);
-        if self.is_another_tool(&id, &call) {
-            let why = format!(
-                "`{}` was replaced by another tool after the call was allowed, so it was not called; call it again",
-                call.name
-            );
+        if let Some(why) = self.changed_since_decided(&id, &call) {
             let reply = Reply::Failed(Failure::new(FailureKind::Security, why));
             self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
             return;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use updraft_run::{EffectAddress, EffectClass, Event, Input, Inquiry, PreparedCall, Record, Reply, ToolCall};
+use updraft_run::{
+    EffectAddress, EffectClass, Event, Input, Inquiry, PreparedCall, Record, Reply, RowOfEdits, ToolCall,
+};
 use updraft_tools::{ASK_MODEL, Caller, Consultation, RunContext};
 
 use super::next_inputs::refuse_deep;
@@ -192,8 +194,7 @@ impl RunDriver {
             read_rules: Arc::new(self.run.read_rules(&id.step)),
             tools: agent.map(|agent| Arc::clone(&agent.callable)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
-            edited: if id.inner.is_none() { step.edited_in_a_row(id.n, true) } else { Vec::new() },
-            edited_before: if id.inner.is_none() { step.edited_in_a_row(id.n, false) } else { Vec::new() },
+            edits: if id.inner.is_none() { step.row_of_edits(id.n) } else { RowOfEdits::default() },
             by_code: id.inner.is_some(),
             reaches_outside: self.run.prepared(id).is_some_and(|prepared| prepared.outside),
             origins: self.run.origins_kept_by(id).names().to_vec(),

@@ -51,19 +51,26 @@ impl RunDriver {
         Ok(Some((Arc::new(roster), strange, kit)))
     }
 
-    /// Whether a server's tool has changed since the call was decided about: a person may have taken long to decide.
-    pub(super) fn is_another_tool(&self, id: &EffectAddress, call: &ToolCall) -> bool {
-        let (Some(snapshot), Some(was)) = (self.engine.performer.snapshot(), self.run.prepared(id)) else {
-            return false;
-        };
-        if snapshot.registry.is_fixed(&call.name) && was.passed_on_to.is_none() {
-            return false;
+    /// Why a call is not what was decided about any more: the tool is another one, because a person may have taken long to
+    /// decide, or a call before it in its turn has changed what it would do.
+    pub(super) fn changed_since_decided(&self, id: &EffectAddress, call: &ToolCall) -> Option<String> {
+        let (snapshot, was) = (self.engine.performer.snapshot()?, self.run.prepared(id)?);
+        let is_fixed = snapshot.registry.is_fixed(&call.name) && was.passed_on_to.is_none();
+        let is_behind = id.inner.is_none() && self.run.step(&id.step).is_some_and(|step| step.has_changes_before(id.n));
+        if is_fixed && !is_behind {
+            return None;
         }
         let now = self.look_at(&id.step, call);
         // A tool that cannot be called at all is reported when the call is made.
         let weighed = |of: &PreparedCall| (of.class, of.outside, of.sends, of.destroys, of.adds);
-        now.fault.is_none()
-            && (weighed(&now) != weighed(was) || now.hosts != was.hosts || now.passed_on_to != was.passed_on_to)
+        let is_same = weighed(&now) == weighed(was) && now.hosts == was.hosts && now.passed_on_to == was.passed_on_to;
+        if now.fault.is_some() || is_same {
+            return None;
+        }
+        let what =
+            if is_fixed { "a call before it changed what it would do" } else { "it was replaced by another tool" };
+        let name = &call.name;
+        Some(format!("`{name}` was not called: {what} after it was allowed; call it again"))
     }
 
     /// The refusal of a call whose tool has changed since the model was shown it, or is gone.

@@ -52,9 +52,13 @@ impl Run {
         let (StepState::Thinking { turn } | StepState::Compacting { turn }) = step.state else { return None };
         let window = self.window_of(&step.spec.id);
         let expected = step.expected_tokens().unwrap_or_else(|| step.scale().in_tokens(step.asked_bytes));
-        if window > expected / 20 * 19 && expected >= MIN_LEARNT_WINDOW {
-            let model = self.model_of(&step.spec.id).to_owned();
-            return Some(vec![Event::WindowLearnt { model, tokens: expected / 10 * 9, by: WindowSource::Refusal }]);
+        let model = self.model_of(&step.spec.id).to_owned();
+        let learnt = Event::WindowLearnt { model, tokens: expected / 10 * 9, by: WindowSource::Refusal };
+        let is_smaller = window > expected / 20 * 19 && expected >= MIN_LEARNT_WINDOW;
+        // What the server told of its window is believed unless the prompt comes near it, or nothing else helps.
+        let is_near = self.known_window_of(&step.spec.id).is_none_or(|known| expected >= known / 2);
+        if is_smaller && is_near {
+            return Some(vec![learnt]);
         }
         let old = self.old_entries(step);
         let mut outputs = nameable(step, old);
@@ -66,6 +70,9 @@ impl Run {
             let next = if fits || !has_turns { self.ask(step, turn + 1) } else { self.want_summary(step, turn) };
             let shortened = shortened(step, Shortening::Refusal, outputs);
             return Some(shortened.into_iter().chain(next).collect());
+        }
+        if is_smaller {
+            return Some(vec![learnt]);
         }
         if has_turns {
             return Some(vec![Self::compacted_without_model(step, old)]);

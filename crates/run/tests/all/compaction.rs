@@ -214,18 +214,34 @@ fn what_the_program_keeps_stands_beside_the_summary() {
 #[test]
 fn a_refusal_for_length_shortens_and_asks_again() {
     let mut world = world();
-    for n in 0..5 {
+    for n in 0..6 {
         turn(&mut world, 1_000 + 3_000 * n, 10_000);
     }
     let ask = world.open()[0].clone();
     world.reply(&at(&ask), too_long());
     let (because, parts) = shortened(&world).pop().unwrap();
     assert_eq!(because, Shortening::Refusal);
-    assert!(parts.len() == 5, "{parts:?}");
+    assert!(parts.len() == 6, "{parts:?}");
     assert!(world.open()[0].contains("ask"), "{:?}", world.open());
-    assert!(world.run.window_of(&crate::support::id("a")) < 16_000, "the window is smaller than was told");
+    assert!(world.run.window_of(&crate::support::id("a")) < 20_000, "the window is smaller than was told");
     turn(&mut world, 4_000, 100);
     assert!(world.open()[0].contains("ask"));
+}
+
+#[test]
+fn a_window_that_was_told_is_believed_when_a_short_prompt_is_refused_until_nothing_else_helps() {
+    let mut world = world();
+    turn(&mut world, 1_000, 100);
+    turn(&mut world, 2_000, 10_000);
+    let refuse = |world: &mut World| world.reply(&open_question(world), too_long());
+    refuse(&mut world);
+    assert_eq!(shortened(&world).pop().unwrap().0, Shortening::Refusal);
+    let window = |world: &World| world.run.window_of(&crate::support::id("a"));
+    assert_eq!(window(&world), WINDOW);
+    for _ in 0..3 {
+        refuse(&mut world);
+    }
+    assert!(window(&world) < WINDOW / 2, "{}", window(&world));
 }
 
 #[test]

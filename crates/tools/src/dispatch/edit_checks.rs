@@ -1,11 +1,12 @@
 //! Runs the user's checkers after an agent has edited files, and appends what they say to the result: once for edits that follow
 //! each other in a turn.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::json;
-use updraft_run::{Reply, ToolCall};
+use updraft_run::{Reply, RowOfEdits, ToolCall};
 use updraft_workspace::Workspace;
 
 use super::{CallResult, Dispatcher};
@@ -37,7 +38,7 @@ impl EditCheck {
     }
 
     /// The command for these files of a workspace; `None` if none of them is to be checked.
-    fn command_for(&self, files: &[String], workspace: &Workspace) -> Option<String> {
+    fn command_for(&self, files: &BTreeSet<String>, workspace: &Workspace) -> Option<String> {
         let root = workspace.locate(".").ok()?;
         let takes = |path: &&String| {
             let filter = self.filter.as_ref();
@@ -67,15 +68,17 @@ impl Dispatcher {
         cx: &CallContext,
     ) -> CallResult {
         let has_edited = matches!(&result.reply, Reply::Output(output) if !output.is_error);
-        let edited = if has_edited { &cx.around.edited } else { &cx.around.edited_before };
+        let mut edited = cx.around.edits.before.clone();
+        if has_edited {
+            edited.extend(cx.around.edits.own.iter().cloned());
+        }
         if edited.is_empty() {
             return result;
         }
         // A check is no edit itself.
         let mut around_check = cx.clone();
-        around_check.around.edited.clear();
-        around_check.around.edited_before.clear();
-        let commands = checks.iter().filter_map(|check| check.command_for(edited, &cx.place.workspace));
+        around_check.around.edits = RowOfEdits::default();
+        let commands = checks.iter().filter_map(|check| check.command_for(&edited, &cx.place.workspace));
         for command in commands {
             let args = json!({ "command": command, "seconds": TIME });
             let call = ToolCall { id: "check".into(), name: "run_command".into(), args, fault: None };
@@ -139,7 +142,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(folder.path()).unwrap();
         assert_eq!(as_argument("--version"), "./--version");
-        let files = ["a.py".to_owned(), "web/it's.ts".to_owned()];
+        let files = BTreeSet::from(["a.py".to_owned(), "web/it's.ts".to_owned()]);
         let command = |text: &str| EditCheck::parse(text).unwrap().command_for(&files, &workspace);
         assert_eq!(command("*.py: ruff check {files}").unwrap(), "ruff check a.py");
         assert_eq!(command("web/*.ts: tsc --noEmit").unwrap(), "tsc --noEmit");
