@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use updraft_journal::{Journal, hash_of};
-use updraft_run::{ContentHash, FileChange, FileKind, RunId};
+use updraft_run::{ContentHash, FileChange, FileKind, RunId, is_made_again};
 
 use crate::Error;
 use crate::undo::{ChangeFilter, RecordedChange, made_by};
@@ -28,10 +28,12 @@ pub struct ChangedFile {
     pub lines: Option<(usize, usize)>,
 }
 
-/// The files that a run changed, by path. Files that were changed back are left out, and so are folders.
+/// The files that a run changed, by path. Files that were changed back are left out, and so are folders and what builds
+/// make again.
 pub fn changed_files(journal: &Journal, id: &RunId, workspace: &Path) -> Result<Vec<ChangedFile>, Error> {
     let mut spans: BTreeMap<String, (FileChange, FileChange)> = BTreeMap::new();
-    for RecordedChange { change, .. } in made_by(journal, id, &ChangeFilter::default())?.made {
+    let made = made_by(journal, id, &ChangeFilter::default())?.made;
+    for RecordedChange { change, .. } in made.into_iter().filter(|made| !is_made_again(&made.change.path)) {
         spans
             .entry(change.path.clone())
             .and_modify(|(_, last)| *last = change.clone())

@@ -12,15 +12,17 @@ use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use updraft_run::{ContentHash, DOCUMENTS, Run, StepRole};
+use updraft_tools::{FileOutline, OutlineBounds, OutlineEntry};
 
+use crate::file_lines::file_lines;
 use crate::history::PastStep;
 use crate::prompt_texts::PromptKit;
 use crate::whereabouts::Whereabouts;
 
-/// How many files a context names. A model that needs more can list them.
-const MOST_FILES: usize = 200;
-/// From how many bytes on a file's size is told.
-const SIZED: u64 = 100_000;
+/// How many files and folders a context names. A model that needs more can list them.
+const NAMED: OutlineBounds = OutlineBounds { names: 200, bytes: 16 << 10 };
+/// How many files are looked at.
+const MOST_FILES: usize = 10_000;
 /// The tools of an agent for which the names of files are of use.
 const FILE_TOOLS: [&str; 7] =
     ["read_file", "list_files", "search_files", "edit_file", "write_file", "run_command", "run_python"];
@@ -37,12 +39,15 @@ pub struct WorkspaceContext {
     /// Time, system and repository when the run began.
     #[serde(default, skip_serializing_if = "Whereabouts::is_unknown")]
     pub whereabouts: Whereabouts,
-    /// The first files in it, in path order.
+    /// Files in it, in path order.
     pub files: Vec<String>,
     /// The sizes of those that are large, in bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub large: BTreeMap<String, u64>,
-    /// Whether there are more files.
+    /// Folders whose files are too many to be named, with their number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub folders: BTreeMap<String, usize>,
+    /// Whether there are more files, which were not counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// `AGENTS.md` and `.context/**/*.md` of a trusted workspace, in path order: name and text. They are the user's own
@@ -76,21 +81,33 @@ impl WorkspaceContext {
     /// Reads a workspace. Unreadable files are left out. `is_own` says which documents are the user's own text.
     pub fn look(root: &Path, is_own: &dyn Fn(&str) -> bool) -> Self {
         let mut context = WorkspaceContext { root: root.display().to_string(), ..WorkspaceContext::default() };
-        let walk = listing(root).sort_by_file_name(std::cmp::Ord::cmp).build();
-        for entry in walk.flatten() {
+        let mut outline = FileOutline::new("");
+        for entry in listing(root).sort_by_file_name(std::cmp::Ord::cmp).build().flatten() {
             if !entry.file_type().is_some_and(|kind| kind.is_file()) {
                 continue;
             }
-            if context.files.len() == MOST_FILES {
+            if outline.count() == MOST_FILES {
                 context.more = true;
                 break;
             }
             if let Ok(path) = entry.path().strip_prefix(root) {
-                let path = path.display().to_string();
-                if let Some(bytes) = entry.metadata().ok().map(|about| about.len()).filter(|bytes| *bytes >= SIZED) {
-                    context.large.insert(path.clone(), bytes);
+                let bytes = entry.metadata().map_or(0, |about| about.len());
+                outline.add_file(&path.display().to_string(), bytes);
+            }
+        }
+        let entries = outline.entries(NAMED);
+        context.more |= entries.len() > NAMED.names;
+        for (path, entry) in entries.into_iter().take(NAMED.names) {
+            match entry {
+                OutlineEntry::Folder(count) => {
+                    context.folders.insert(path, count);
                 }
-                context.files.push(path);
+                OutlineEntry::File(bytes) => {
+                    if !entry.to_string().is_empty() {
+                        context.large.insert(path.clone(), bytes);
+                    }
+                    context.files.push(path);
+                }
             }
         }
         context.read_documents(root, is_own);
@@ -147,7 +164,7 @@ impl WorkspaceContext {
         role: StepRole,
         is_trusted: bool,
     ) -> String {
-        let files = if role == StepRole::Work && !uses_files(kit, agent) { String::new() } else { self.file_lines() };
+        let files = if role == StepRole::Work && !uses_files(kit, agent) { String::new() } else { file_lines(self) };
         let workspace = format!("{}\n{}\n\n{files}", self.root, self.whereabouts.in_words());
         // The workspace may have lost its trust since the snapshot was taken.
         let distrusted = if is_trusted { String::new() } else { in_words(&self.instructions) };
@@ -166,16 +183,14 @@ impl WorkspaceContext {
         told.trim_end().to_owned()
     }
 
-    /// The names of the files, one a line, with the sizes of large ones.
-    fn file_lines(&self) -> String {
-        let line = |path: &String| match self.large.get(path) {
-            None => in_one_line(path),
-            Some(bytes) if *bytes < 1_000_000 => format!("{}  {} kB", in_one_line(path), bytes / 1_000),
-            Some(bytes) => format!("{}  {}.{} MB", in_one_line(path), bytes / 1_000_000, bytes / 100_000 % 10),
-        };
-        let mut lines: Vec<String> = self.files.iter().map(line).collect();
-        lines.extend(self.more.then(|| "…".to_owned()));
-        lines.join("\n")
+    /// The same without the place, time and system.
+    pub(crate) fn with_files_alone(&self) -> Self {
+        Self { root: String::new(), whereabouts: Whereabouts::default(), ..self.clone() }
+    }
+
+    /// Whether all its files are named.
+    pub(crate) fn names_all(&self) -> bool {
+        !self.more && self.folders.is_empty()
     }
 
     /// The part of the prompt with the memories for an agent.
@@ -247,11 +262,6 @@ pub(crate) fn listing(root: &Path) -> WalkBuilder {
 /// Whether an agent can do anything with the name of a file.
 fn uses_files(kit: &PromptKit, agent: &str) -> bool {
     kit.agent(agent).is_some_and(|agent| agent.tools.iter().any(|tool| FILE_TOOLS.contains(&tool.name.as_str())))
-}
-
-/// A file's name; in quotes if it could be taken for several lines.
-fn in_one_line(path: &str) -> String {
-    if path.contains(char::is_control) { json!(path).to_string() } else { path.to_owned() }
 }
 
 /// Documents with their names.

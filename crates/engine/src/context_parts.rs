@@ -87,7 +87,8 @@ fn in_snapshot(context: &WorkspaceContext, is_trusted: bool) -> Vec<ContextPart>
         ));
     }
     let names = context.files.join("\n");
-    let more = if context.more { "the first files of the workspace" } else { "the files of the workspace" };
+    let more =
+        if context.names_all() { "the files of the workspace" } else { "files of the workspace; others are counted" };
     parts.push(ContextPart::new("file", format!("{} names", context.files.len()), more, &names));
     parts
 }

@@ -261,8 +261,8 @@ impl Today {
     /// The files that were not there when a run began.
     fn new_files(&self, then: &WorkspaceContext) -> Vec<String> {
         let is_new = |file: &&String| !then.files.contains(file) && !self.files.is_own(file);
-        // A longer list shows only its beginning.
-        let files = self.context.files.iter().filter(|_| !then.more && !self.context.more);
+        // A longer list leaves out some.
+        let files = self.context.files.iter().filter(|_| then.names_all() && self.context.names_all());
         files.filter(is_new).cloned().collect()
     }
 }

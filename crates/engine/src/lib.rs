@@ -36,6 +36,7 @@ mod earlier_turns;
 mod effects;
 mod engine;
 mod error;
+mod file_lines;
 mod files_since;
 mod finished_steps;
 mod folder_instructions;

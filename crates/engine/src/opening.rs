@@ -35,7 +35,7 @@ pub(crate) fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &Workspa
         StepRole::Prove => String::new(),
         StepRole::Work => match run.goal().mode {
             RunMode::Agent(_) => kit.say(
-                "query",
+                if run.settings().has_small_window() { "query-small" } else { "query" },
                 &[("goal", goal), ("instructions", &instructions), ("context", &words), ("inputs", &inputs)],
             ),
             RunMode::Plan | RunMode::Swarm | RunMode::Given if run.is_review(step) => kit.say(
@@ -87,6 +87,9 @@ fn context_in_words(run: &Run, step: &Step, kit: &PromptKit, context: &Workspace
     let spec = &step.spec;
     let copied = run.is_in_copy(&spec.id);
     let copied = copied.then(|| WorkspaceContext { root: run.workspace_of(&spec.id), ..context.clone() });
+    // A small model is told of the files alone: it takes a path or a date that stands before them for a part of the task.
+    let small = run.settings().has_small_window() && step.role == StepRole::Work;
+    let copied = if small { Some(context.with_files_alone()) } else { copied };
     let (handed, history) = (context::handed_over(run), history::in_words(run, step));
     let is_trusted = run.settings().workspace_trusted;
     copied.as_ref().unwrap_or(context).in_words(kit, &spec.agent, &handed, &history, step.role, is_trusted)

@@ -45,6 +45,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "planner-small",
     "proof",
     "query",
+    "query-small",
     "repeated-call",
     "renewed",
     "replan",

@@ -146,6 +146,7 @@ pub(crate) fn note_in_words(note: &Note, kit: &PromptKit) -> String {
         Note::LastTurn => kit.say("last-turn", &[]),
         Note::MoreTurns => kit.say("more-turns", &[]),
         Note::MissingOutput { names } => kit.say("missing-output", &[("names", &names.join(", "))]),
+        Note::Unfinished { what } => what.clone(),
         Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
         Note::AllToolsFailed => kit.say("all-tools-failed", &[]),
         Note::CutOff => kit.say("cut-off", &[]),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer, Picture, SMALL_WINDOW};
 
 use crate::member_order::InOrderOf;
+use crate::text_tools::result_in_words;
 
 /// How a model is told about tools and calls them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,9 @@ impl ModelFeatures {
             }
             Message::Results(results) if self.tools == ToolCallStyle::Text => {
                 let lines = results.iter().map(|result| {
+                    if self.is_small() {
+                        return result_in_words(&result.name, &result.text);
+                    }
                     json!({ "iteration_context": { "tool": result.name, "tool_result": result.text } }).to_string()
                 });
                 Cow::Owned(Message::User(lines.collect::<Vec<_>>().join("\n").into()))

@@ -6,6 +6,7 @@
 //! both.
 
 mod bounds;
+mod episodes;
 mod example;
 mod required;
 mod worked_examples;
@@ -18,6 +19,8 @@ use updraft_lenient::{JsonFault, repair};
 use updraft_run::{FinishReason, Message, ModelAnswer, ToolCall, ToolSpec};
 
 pub(crate) use self::bounds::StringBounds;
+use self::episodes::episodes;
+pub(crate) use self::episodes::result_in_words;
 use self::required::{is_needed, needed};
 use self::worked_examples::{WorkedExample, first_sentence, turns};
 use crate::Prompt;
@@ -39,12 +42,13 @@ impl ToolTextPrompt {
         let is_small = manner.is_small();
         let bounds = StringBounds::within(prompt.max_output);
         let bound = |schema: &Value| if manner.local { bounds.on(schema) } else { schema.clone() };
-        let must_look = is_small && must_look(prompt);
+        let must_call = is_small && is_first(prompt);
+        let told: Vec<ToolSpec> = prompt.tools.iter().map(|tool| as_told(tool, is_small)).collect();
         let mut system = format!("{}\n\n{}", prompt.system, PROTOCOL).trim().to_owned();
-        let mut ways = Vec::with_capacity(prompt.tools.len() + 1);
-        let mut shown = Vec::with_capacity(prompt.tools.len());
-        for tool in prompt.tools {
-            let parameters = if is_small { &needed(tool) } else { &tool.parameters };
+        let mut ways = Vec::with_capacity(told.len() + 1);
+        let mut shown = Vec::with_capacity(told.len());
+        for tool in &told {
+            let parameters = &tool.parameters;
             let example = WorkedExample::of(tool, parameters);
             let (name, whole) = (&tool.name, tool.description.trim());
             let (about, lines) = if is_small {
@@ -54,9 +58,6 @@ impl ToolTextPrompt {
             };
             let _ = write!(system, "\n\n## {name}\n\n{about}{}{lines}", listed(parameters));
             shown.push(example);
-            if must_look && !LOOKS.contains(&tool.name.as_str()) {
-                continue;
-            }
             ways.push(object_of([
                 ("action".to_owned(), json!({ "const": tool.name })),
                 ("args".to_owned(), bound(parameters)),
@@ -67,10 +68,21 @@ impl ToolTextPrompt {
             (None, []) => any_text(manner.local, bounds),
             (None, names) => object_of(names.iter().map(|name| (name.clone(), any_value(manner.local, bounds)))),
         };
-        let examples = if is_small { turns(&shown, &answer) } else { Vec::new() };
-        let messages = examples.iter().chain(prompt.messages).map(|message| with_calls_in_order(message, prompt.tools));
-        let messages = messages.collect();
-        if !must_look {
+        let names: Vec<&str> = told.iter().map(|tool| tool.name.as_str()).collect();
+        let tasks = if is_small && answer["type"] == "string" { episodes(&names) } else { None };
+        let in_order = |message: &Message| with_calls_in_order(message, &told);
+        let mut messages = match tasks {
+            Some(tasks) => tasks,
+            None if is_small => turns(&shown, &answer).iter().map(in_order).collect(),
+            None => Vec::new(),
+        };
+        let answer_again = |message: &Message| match message {
+            Message::Assistant(said) if is_small => as_answer(said, &answer),
+            _ => None,
+        };
+        messages
+            .extend(prompt.messages.iter().map(|message| answer_again(message).unwrap_or_else(|| in_order(message))));
+        if !must_call {
             ways.push(object_of([("answer".to_owned(), answer)]));
         }
         Self { system, schema: json!({ "anyOf": ways }), messages }
@@ -117,16 +129,29 @@ impl ToolTextPrompt {
     }
 }
 
-/// Tools that only look.
-const LOOKS: [&str; 2] = ["read_file", "search_files"];
+/// Whether this is the model's first turn. A small one that may answer at once does so without having looked at anything.
+fn is_first(prompt: &Prompt<'_>) -> bool {
+    !prompt.own_messages().iter().any(|one| matches!(one, Message::Assistant(_)))
+}
 
-/// Whether the model has answered without having called anything, and is asked again: told in words to look first, a small one
-/// gives the same answer again.
-fn must_look(prompt: &Prompt<'_>) -> bool {
-    let own = prompt.own_messages();
-    let has_answered = own.iter().any(|one| matches!(one, Message::Assistant(said) if said.calls.is_empty()));
-    let has_called = own.iter().any(|one| matches!(one, Message::Results(_)));
-    has_answered && !has_called && prompt.tools.iter().any(|tool| LOOKS.contains(&tool.name.as_str()))
+/// A tool as the model is told of it.
+fn as_told(tool: &ToolSpec, is_small: bool) -> ToolSpec {
+    let parameters = if is_small { needed(tool) } else { tool.parameters.clone() };
+    ToolSpec { parameters, ..tool.clone() }
+}
+
+/// An answer that was sent back, in the form in which the model gave it; nothing if it is something else.
+fn as_answer(said: &ModelAnswer, schema: &Value) -> Option<Message> {
+    let is_answer = said.calls.is_empty() && !said.writes_calls && said.finish != FinishReason::Length;
+    if !is_answer || said.text.is_empty() || said.text.trim_start().starts_with(['{', '`']) {
+        return None;
+    }
+    let data = serde_json::from_str(&said.text).ok().filter(|_| schema["type"] != "string");
+    let value = data.unwrap_or_else(|| Value::from(said.text.as_str()));
+    Some(Message::Assistant(Arc::new(ModelAnswer {
+        text: json!({ "answer": value }).to_string(),
+        ..ModelAnswer::default()
+    })))
 }
 
 /// The arguments, one per line, in the order in which they are written.
@@ -224,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn a_small_model_that_answered_blindly_can_only_look() {
+    fn a_small_model_can_answer_once_it_has_called_a_tool() {
         let tool = |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: json!({}) };
         let tools = [tool("read_file"), tool("write_file")];
         let brief = TaskBrief::default();
-        let ways = |messages: &[Message]| {
+        let told = |messages: &[Message]| {
             let features = ModelFeatures {
                 tools: ToolCallStyle::Text,
                 sees: false,
@@ -237,14 +262,16 @@ mod tests {
                 closes: false,
             };
             let prompt = Prompt { tools: &tools, messages, ..Prompt::empty(&brief) };
-            ToolTextPrompt::new(&prompt, features).schema["anyOf"].as_array().unwrap().len()
+            ToolTextPrompt::new(&prompt, features)
         };
+        let ways = |messages: &[Message]| told(messages).schema["anyOf"].as_array().unwrap().len();
         let goal = Message::User("How many rows?".into());
-        let blind = Message::Assistant(Arc::new(ModelAnswer { text: "10".into(), ..ModelAnswer::default() }));
-        let again = Message::User("Look first.".into());
-        assert_eq!(ways(std::slice::from_ref(&goal)), 3);
-        assert_eq!(ways(&[goal.clone(), blind.clone(), again.clone()]), 1, "read_file");
-        assert_eq!(ways(&[goal, blind, again, Message::Results(Vec::new())]), 3);
+        assert_eq!(ways(std::slice::from_ref(&goal)), 2);
+        let called = Message::Assistant(Arc::new(ModelAnswer { writes_calls: true, ..ModelAnswer::default() }));
+        assert_eq!(ways(&[goal.clone(), called, Message::Results(Vec::new())]), 3);
+        let sent_back = Message::Assistant(Arc::new(ModelAnswer { text: "10".into(), ..ModelAnswer::default() }));
+        let Some(Message::Assistant(said)) = told(&[goal, sent_back]).messages.pop() else { panic!() };
+        assert_eq!(said.text, r#"{"answer":"10"}"#);
     }
 
     #[test]
@@ -258,7 +285,7 @@ mod tests {
     #[test]
     fn an_answer_holds_the_variables_the_step_writes() {
         let brief = TaskBrief { writes: vec!["sum".into(), "how".into()], ..TaskBrief::default() };
-        let answer = &told(4_096, &brief).schema["anyOf"][1]["properties"]["answer"];
+        let answer = &told(65_536, &brief).schema["anyOf"][1]["properties"]["answer"];
         assert_eq!(answer["required"], json!(["how", "sum"]));
         assert_eq!(answer["additionalProperties"], false);
         assert_eq!(answer["properties"]["sum"]["anyOf"][1]["type"], "number");

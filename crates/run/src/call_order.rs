@@ -83,7 +83,7 @@ impl Step {
     }
 
     /// The edits of a row of which this call is the last: those right before it in its turn that succeeded, and its own.
-    /// Nothing if another edit follows: who looks at what was edited waits for that.
+    /// Empty if another edit follows: who looks at what was edited waits for that.
     pub fn row_of_edits(&self, n: u32) -> RowOfEdits {
         let edits = |n: usize| self.prepared.get(n).map_or(&[][..], |call| &call.writes);
         let n = n as usize;

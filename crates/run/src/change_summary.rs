@@ -1,5 +1,6 @@
 //! Tells the model in one line what a call changed on disk.
 
+use crate::made_again::is_made_again;
 use crate::reply::{FileChange, FileKind, ToolOutput};
 
 /// How many paths are named; the rest are only counted.
@@ -29,7 +30,8 @@ impl ToolOutput {
         let several = several.filter_map(|file| Some(file.as_str()?.split_once(' ')?.1));
         let said: Vec<&str> = one.into_iter().chain(several).collect();
         let is_news = |change: &&FileChange| !said.iter().any(|said| is_at_or_above(&change.path, said));
-        let changes: Vec<&FileChange> = self.changes.iter().filter(is_news).collect();
+        let news: Vec<&FileChange> = self.changes.iter().filter(is_news).collect();
+        let changes: Vec<&FileChange> = news.iter().copied().filter(|change| !is_made_again(&change.path)).collect();
         if changes.is_empty() {
             return None;
         }
@@ -50,9 +52,10 @@ impl ToolOutput {
         let more = (changes.len() - named.len()) as u64 + self.more.map_or(0, |more| more.changes);
         // If `all_changes` is set, `changes` holds only the first of them.
         let at_least = if self.all_changes.is_some() { "at least " } else { "" };
-        if more > 0 || self.all_changes.is_some() {
-            named.push(format!("and {at_least}{more} more"));
-        }
+        let again = news.len() - changes.len();
+        let is_more = more > 0 || (self.all_changes.is_some() && again == 0);
+        named.extend(is_more.then(|| format!("and {at_least}{more} more")));
+        named.extend((again > 0).then(|| format!("and {at_least}{again} that builds make again")));
         Some(format!("[files: {}]", named.join(", ")))
     }
 }
@@ -104,6 +107,14 @@ mod tests {
         let long: Vec<FileChange> = (0..20).map(|_| change(&"x".repeat(500), false, true)).collect();
         let told = ToolOutput { changes: long, ..ToolOutput::default() }.changes_in_words().unwrap();
         assert!(told.len() < 2200 && told.ends_with("and 17 more]"), "{told}");
+    }
+
+    #[test]
+    fn products_of_builds_are_counted() {
+        let changes = vec![change("Cargo.lock", false, true), change("target/debug/x", false, true)];
+        let told = |changes: Vec<FileChange>| ToolOutput { changes, ..ToolOutput::default() }.changes_in_words();
+        assert_eq!(told(changes.clone()).unwrap(), "[files: created `Cargo.lock`, and 1 that builds make again]");
+        assert_eq!(told(changes[1..].to_vec()), None);
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod reservation;
 mod review;
 mod room;
 mod server_questions;
+mod small_model;
 mod swarm;
 mod turn;
 mod window;

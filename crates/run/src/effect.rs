@@ -193,6 +193,9 @@ pub struct PreparedCall {
     /// It runs where nothing can be changed and nothing sent: a command with a read-only workspace and no network.
     #[serde(default, skip_serializing_if = "is_false")]
     pub only_reads: bool,
+    /// It puts whole new content in place of a file that is there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replaces: bool,
     /// The tool that is really called, if this tool only passes calls on. All other fields describe that tool, and
     /// rules for either of the two apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,6 +242,7 @@ impl Default for PreparedCall {
             granted: false,
             installs: false,
             only_reads: false,
+            replaces: false,
             passed_on_to: None,
             known_as: None,
             model: None,
@@ -251,7 +255,7 @@ impl Default for PreparedCall {
 
 impl PreparedCall {
     /// Whether a person who was asked about a call was asked about this one too: it touches and reaches the same.
-    pub(crate) fn does_the_same(&self, other: &Self) -> bool {
+    pub fn does_the_same(&self, other: &Self) -> bool {
         let touches =
             |call: &'_ Self| (call.reads.clone(), call.writes.clone(), call.hosts.clone(), call.command.clone());
         let does = |call: &Self| (call.outside, call.sends, call.destroys, call.fault.is_some());

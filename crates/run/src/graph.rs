@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::StepId;
 
+pub(crate) use check::similar_to;
 pub use check::{GraphContext, close_to};
 pub use fault::{GraphFault, StepField};
 pub use tries::{Tries, TryPlanner};

@@ -3,7 +3,7 @@
 use crate::arguments::{CallMatcher, effective_arguments};
 use crate::effect::PreparedCall;
 use crate::goal::AgentCard;
-use crate::graph::close_to;
+use crate::graph::similar_to;
 use crate::id::{EffectAddress, StepId};
 use crate::message::ToolCall;
 use crate::origins::Origins;
@@ -16,6 +16,9 @@ use crate::users_own_calls::{ComparableCall, stands_in};
 
 /// The tool that only calls others, which its agent found by searching.
 pub const CALL_TOOL: &str = "call_tool";
+
+/// What other programs name their tool for commands.
+const SHELLS: [&str; 5] = ["bash", "shell", "sh", "terminal", "execute_command"];
 
 /// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +89,7 @@ impl Run {
         // One tool only makes calls of others: of those that this agent may call itself.
         let meant = prepared.passed_on_to.as_deref().filter(|_| name == CALL_TOOL);
         if let Some(name) = [Some(name.as_str()), meant].into_iter().flatten().find(|name| !may_use(name)) {
-            let known: Vec<&str> = agent.tools.iter().map(String::as_str).collect();
-            return denied(format!("`{}` may not use `{name}`; it may use {}", agent.name, close_to(name, &known)));
+            return denied(format!("`{}` may not use `{name}`; {}", agent.name, instead_of(name, &agent.tools)));
         }
         let is_denied = |name: &&str| self.settings.deny.iter().any(|tool| tool == name);
         if let Some(name) = prepared.names(name).find(is_denied) {
@@ -142,6 +144,20 @@ impl Run {
 pub(crate) fn additive_call(call: &ToolCall, prepared: &PreparedCall) -> Option<ComparableCall> {
     (prepared.adds && !prepared.class.is_repeatable())
         .then(|| ComparableCall::of(prepared.effective_name(&call.name), effective_arguments(call, prepared)))
+}
+
+/// What is said of a tool that an agent does not have. The model was told of those that it has, though not of all.
+fn instead_of(name: &str, tools: &[String]) -> String {
+    let known: Vec<&str> = tools.iter().map(String::as_str).collect();
+    let mut close = if name.is_empty() { Vec::new() } else { similar_to(name, &known) };
+    if close.is_empty() && SHELLS.contains(&name) {
+        close.extend(known.iter().filter(|tool| **tool == "run_command"));
+    }
+    if close.is_empty() {
+        return "call one of the tools that you were told of".to_owned();
+    }
+    let close: Vec<String> = close.iter().take(5).map(|tool| format!("`{tool}`")).collect();
+    format!("it may use {}", close.join(", "))
 }
 
 pub(crate) fn denied(why: String) -> Permission {

@@ -13,6 +13,9 @@ mod runners;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+use std::sync::LazyLock;
+
 use updraft_run::SimpleCommand;
 
 pub(crate) use installs::only_installs;
@@ -34,6 +37,12 @@ pub(crate) fn parts(text: &str) -> Vec<SimpleCommand> {
         parts.push(unknown());
     }
     parts
+}
+
+/// The shell that runs commands: what models write is for bash.
+pub(crate) fn program() -> &'static str {
+    static PROGRAM: LazyLock<&str> = LazyLock::new(|| if Path::new("/bin/bash").exists() { "bash" } else { "sh" });
+    *PROGRAM
 }
 
 /// A word as a shell takes it, whatever is in it.

@@ -207,6 +207,7 @@ impl Workbench {
         }
         let is_review = finished.run.step(&spec.id).is_some_and(|step| finished.run.is_review(step));
         let template = match &finished.run.goal().mode {
+            RunMode::Agent(_) if finished.run.settings().has_small_window() => "query-small",
             RunMode::Agent(_) => "query",
             _ if is_review => "review",
             _ => "step",

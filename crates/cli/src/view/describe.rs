@@ -301,6 +301,7 @@ fn note_words(note: &Note) -> String {
         Note::LastTurn => "the next answer is the last".into(),
         Note::MoreTurns => "it has more turns".into(),
         Note::MissingOutput { names } => format!("missing: {}", names.join(", ")),
+        Note::Unfinished { what } => format!("not done: {}", short(what.lines().next().unwrap_or_default(), 120)),
         Note::Unfit { what } => format!("does not fit: {}", short(what, 120)),
         Note::AllToolsFailed => "all tools failed".into(),
         Note::CutOff => "the answer was cut off at the limit on output; it is asked to continue".into(),

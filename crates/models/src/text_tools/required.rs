@@ -17,7 +17,7 @@ pub(super) fn is_needed(name: &str, schema: &Value) -> bool {
 /// What else a model with a small context window must be able to write: arguments that a tool has in place of others, or that
 /// it asks for when a result was cut.
 const KEPT: [(&str, &[&str], &[&str]); 2] =
-    [("edit_file", &["path", "old", "new"], &[]), ("read_file", &["path"], &["offset"])];
+    [("edit_file", &["path", "old", "new"], &["replace_all"]), ("read_file", &["path"], &["offset"])];
 
 /// A tool's schema without optional arguments. Names and paths must not be empty.
 pub(super) fn needed(tool: &ToolSpec) -> Value {

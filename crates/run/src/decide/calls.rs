@@ -5,19 +5,18 @@ use crate::assumption::Assumption;
 use crate::call_order::{CallOrder, due_calls, has_unknown_outcome};
 use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
-use crate::goal::SMALL_WINDOW;
 use crate::id::{EffectAddress, EffectKind};
 use crate::message::{ModelAnswer, ToolCall};
 use crate::permission::{ApprovalRequest, ConsideredCall, Permission, additive_call};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::sentences;
 use crate::state::Run;
-use crate::step::{CallSlot, ConversationEntry, Step, StepRole};
+use crate::step::{CallSlot, Step};
 use crate::users_own_calls::ComparableCall;
 
 use super::failed_step::fail;
 use super::guard::after_stopped_call;
-use super::turn::{has_failed, told_of_last_turn};
+use super::turn::told_of_last_turn;
 
 impl Run {
     /// Decides what follows from a model's answer: calls, or the end of the visit.
@@ -44,7 +43,7 @@ impl Run {
                 let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
                 return self.correct(step, turn, Note::Unfit { what }, &otherwise);
             }
-            return self.look_first(step, turn).unwrap_or_else(|| self.conclude(step, turn, answer));
+            return self.keep_at_it(step, turn).unwrap_or_else(|| self.conclude(step, turn, answer));
         }
         if turn + 1 >= self.turns_of(step) {
             return self.out_of_turns(step, "");
@@ -59,27 +58,6 @@ impl Run {
         }
         events.extend(decided);
         events
-    }
-
-    /// A small model likes to answer before it has looked at anything, and to call what failed done: it is sent back once.
-    fn look_first(&self, step: &Step, turn: u32) -> Option<Vec<Event>> {
-        let has_tools = self.card(&step.spec.agent)?.tools.iter().any(|tool| tool != ASK_USER);
-        let is_small = self.window_of(&step.spec.id) <= SMALL_WINDOW;
-        let may = step.role == StepRole::Work && step.corrections() == 0 && turn + 1 < self.turns_of(step);
-        if !is_small || !may || !has_tools {
-            return None;
-        }
-        let last = step.conversation.iter().rev().find_map(|entry| match entry {
-            ConversationEntry::Results(results) => Some(results),
-            ConversationEntry::Answer(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
-        });
-        let what = match last {
-            None => NOTHING_CALLED,
-            Some(results) if results.outcomes.iter().all(has_failed) => LAST_CALL_FAILED,
-            Some(_) => return None,
-        };
-        let otherwise = Failure::new(FailureKind::ModelBehavior, what);
-        Some(self.correct(step, turn, Note::Unfit { what: what.to_owned() }, &otherwise))
     }
 
     /// Decides about the calls of an answer whose turn it is, or stops if no more calls may be made. When the answer has
@@ -175,6 +153,9 @@ impl Run {
         let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
         let before = calls.iter().zip(&step.prepared).take(n as usize);
         let beside: Vec<ComparableCall> = before.filter_map(|(call, prepared)| additive_call(call, prepared)).collect();
+        if let Some(why) = self.overwrites_unseen(step, call, prepared) {
+            return Event::Rejected { id, why };
+        }
         match self.permission(step, &ConsideredCall { call, prepared, beside: &beside }) {
             Permission::Allowed if call.name == ASK_USER && self.settings.assume => {
                 Event::Rejected { id, why: Assumption::instead_of_asking(call) }
@@ -225,14 +206,6 @@ impl Run {
         unseen.then(|| sentences::injection_since(&origins))
     }
 }
-
-/// What a small model is told that has called nothing.
-const NOTHING_CALLED: &str = "no tool was called, so nothing was read, run or changed. First call the tool that reads or \
-                              searches the files; then do the task, or give the answer";
-
-/// What a small model is told whose last call failed.
-const LAST_CALL_FAILED: &str = "the last call failed, so it did nothing. Read its error, and call the tool again with what the \
-                                error asks for. If it cannot be done, say so in the answer";
 
 /// The failure of a step whose agent no longer exists, so that its rights are unknown.
 pub(super) fn missing_agent(step: &Step) -> Failure {

@@ -55,7 +55,7 @@ impl Run {
         let model = self.model_of(&step.spec.id).to_owned();
         let learnt = Event::WindowLearnt { model, tokens: expected / 10 * 9, by: WindowSource::Refusal };
         let is_smaller = window > expected / 20 * 19 && expected >= MIN_LEARNT_WINDOW;
-        // What the server told of its window is believed unless the prompt comes near it, or nothing else helps.
+        // What is known of the window is believed unless the prompt comes near it, or nothing else helps.
         let is_near = self.known_window_of(&step.spec.id).is_none_or(|known| expected >= known / 2);
         if is_smaller && is_near {
             return Some(vec![learnt]);

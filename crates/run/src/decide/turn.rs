@@ -182,6 +182,7 @@ impl Step {
             Note::MissingOutput { .. } | Note::Unfit { .. } | Note::PlanFaults { .. } => true,
             Note::LastTurn
             | Note::MoreTurns
+            | Note::Unfinished { .. }
             | Note::AllToolsFailed
             | Note::RepeatedCall { .. }
             | Note::CutOff

@@ -16,6 +16,11 @@ pub enum Note {
         /// Their names.
         names: Vec<String>,
     },
+    /// The task does not look done.
+    Unfinished {
+        /// Why, and the task once more.
+        what: String,
+    },
     /// The result does not fit its schema, or is not what was asked for.
     Unfit {
         /// What is wrong with it.

@@ -319,14 +319,18 @@ impl PathSearch<'_> {
 
 /// Names the most similar names, or all names.
 pub fn close_to(name: &str, known: &[&str]) -> String {
-    let mut close: Vec<&&str> = known.iter().filter(|k| distance(name, k) <= 2 || k.starts_with(name)).collect();
-    close.sort();
-    let shown: Vec<String> = if close.is_empty() { known.iter().collect() } else { close }
-        .iter()
-        .take(20)
-        .map(|k| format!("`{k}`"))
-        .collect();
+    let close = similar_to(name, known);
+    let shown = if close.is_empty() { known } else { &close };
+    let shown: Vec<String> = shown.iter().take(20).map(|k| format!("`{k}`")).collect();
     if shown.is_empty() { "none".into() } else { shown.join(", ") }
+}
+
+/// The names that are similar, in order.
+pub(crate) fn similar_to<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let is_close = |k: &&str| distance(name, k) <= 2 || k.starts_with(name);
+    let mut close: Vec<&str> = known.iter().copied().filter(is_close).collect();
+    close.sort_unstable();
+    close
 }
 
 fn distance(a: &str, b: &str) -> usize {

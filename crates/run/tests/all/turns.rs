@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::support::{World, at, calls, fails, given, gives, gives_value, says, start, writes};
 use serde_json::json;
 use updraft_run::{
-    Budget, BudgetLimit, ModelAnswer, Reply, RunMode, RunPhase, RunSettings, RunStart, ToolCall, ToolOutput,
+    Budget, BudgetLimit, ModelAnswer, PreparedCall, Reply, RunMode, RunPhase, RunSettings, RunStart, ToolCall,
+    ToolOutput,
 };
 
 fn with(settings: RunSettings, start: RunStart) -> RunStart {
@@ -440,4 +441,22 @@ fn late_and_repeated_replies_decide_nothing() {
     assert_eq!(world.last(), "");
     assert_eq!(world.run.ledger(), before.ledger());
     assert_eq!(world.step("a").output.as_deref(), Some("A"));
+}
+
+#[test]
+fn a_small_model_does_not_replace_a_file_that_it_has_not_read() {
+    let asks = |name: &str| {
+        let call = ToolCall { id: "c".into(), name: name.into(), args: json!({ "path": "a.txt" }), fault: None };
+        Reply::Answer(ModelAnswer { calls: vec![call], ..ModelAnswer::default() }.into())
+    };
+    let refusals = |window| {
+        let settings = RunSettings { window: Some(window), ..RunSettings::default() };
+        let replaces = PreparedCall { replaces: true, writes: vec!["a.txt".into()], ..PreparedCall::default() };
+        let world = World::of(with(settings, given(&["a"])))
+            .says("a", [asks("write_file"), asks("read_file"), asks("write_file"), says("done")])
+            .prepares("write_file", replaces)
+            .go();
+        world.transcript().matches("you have not read it").count()
+    };
+    assert_eq!((refusals(8_192), refusals(64_000)), (1, 0));
 }

@@ -158,7 +158,7 @@ fn schema(scene: &RunScene<'_>, step: &Step) -> Markup {
 
 fn unfit(entry: &ConversationEntry) -> Option<String> {
     match entry {
-        ConversationEntry::Note(Note::Unfit { what }) => Some(what.clone()),
+        ConversationEntry::Note(Note::Unfinished { what } | Note::Unfit { what }) => Some(what.clone()),
         ConversationEntry::Note(Note::MissingOutput { names }) => Some(format!("missing: {}", names.join(", "))),
         ConversationEntry::Note(Note::PlanFaults { faults } | Note::FalseCitations { faults }) => {
             Some(faults.join("; "))

@@ -17,6 +17,7 @@ use updraft_sandbox::{
 
 use crate::builtin::aside_in_words;
 use crate::confinement::{Confinement, left_behind, not_started};
+use crate::shell;
 use crate::tool::CallContext;
 
 /// Most bytes kept of what nobody has read; of more, the beginning is dropped.
@@ -118,7 +119,7 @@ impl BackgroundCommand {
             cwd: Some(folder),
             output: OutputMode::Capture(CaptureOptions { head: 0, listener, ..CaptureOptions::default() }),
             network: network.cloned(),
-            ..Command::new("sh")
+            ..Command::new(shell::program())
         };
         let sandbox = confinement.sandbox().await?;
         let child = sandbox.spawn(policy, program).await.map_err(|error| not_started(&error))?;

@@ -44,8 +44,7 @@ impl ApplyPatch {
             "required": ["patch"],
             "additionalProperties": false
         });
-        let description = "Change several files or places at once. If one part does not fit, nothing is changed. Calls of \
-                           one turn take effect in the order given, so those behind it see the change.";
+        let description = "Change several files or places at once. If one part does not fit, nothing is changed.";
         Self { spec: spec(APPLY_PATCH, description, parameters), file: limits.file, time: limits.time }
     }
 

@@ -12,7 +12,8 @@ use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 pub fn ask_user_spec() -> ToolSpec {
     spec(
         "ask_user",
-        "Ask the user a question and wait for the answer. Use it only for what you cannot find out yourself.",
+        "Ask the user a question. The run waits for the answer, perhaps for long: do first what needs none. Use it only \
+         for what you cannot find out yourself.",
         json!({
             "type": "object",
             "properties": {

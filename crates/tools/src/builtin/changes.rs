@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use updraft_run::{FileChange, FileKind, ToolOutput, UnlistedCount};
+use updraft_run::{FileChange, FileKind, ToolOutput, UnlistedCount, is_made_again};
 use updraft_sandbox::{ChildResult, StagedChange, StagedChanges, UnlistedChanges};
 use updraft_workspace::{Changes, Workspace, bytes_of, hash};
 
@@ -89,6 +89,8 @@ pub(crate) fn add(output: &mut ToolOutput, changes: Changes, cx: &CallContext) {
     output.changes.extend(list);
     if output.changes.len() > NAMED {
         output.all_changes = serde_json::to_vec(&output.changes).ok().map(|all| cx.keep(all));
+        // What people and models want to hear of comes first.
+        output.changes.sort_by_key(|change| is_made_again(&change.path));
         output.changes.truncate(NAMED);
     }
 }

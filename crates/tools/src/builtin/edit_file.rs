@@ -93,8 +93,7 @@ impl EditFile {
             "required": ["path"],
             "additionalProperties": false
         });
-        let description = "Replace text in a file. Its line endings and encoding are kept. Calls of one turn take effect in \
-                           the order given, so those behind it see the change.";
+        let description = "Replace text in a file. Its line endings and encoding are kept.";
         Self { spec: spec("edit_file", description, parameters), file: limits.file, time: limits.time }
     }
 

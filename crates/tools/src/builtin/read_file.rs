@@ -1,6 +1,7 @@
 //! `read_file`: reads a text file, or some of its lines, a document as Markdown, or a picture.
 
 mod document;
+mod instead;
 mod shown;
 mod window;
 
@@ -24,6 +25,7 @@ use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
+use instead::with_instead;
 use shown::{LineNumbers, beyond_end, output};
 use window::{Window, WindowBounds, WindowText};
 
@@ -131,7 +133,8 @@ impl ReadFile {
                 return shown::whole_text(&name, window, &args, numbers);
             }
         };
-        let Some(seen) = self.look(&path, window, &cx.cancel)? else {
+        let seen = self.look(&path, window, &cx.cancel);
+        let Some(seen) = seen.map_err(|failure| with_instead(failure, &path, &self.outside, cx))? else {
             let window = Window::new(self.bounds(&args, cx));
             return match picture(&path, cx)? {
                 Some(picture) => Ok(picture),

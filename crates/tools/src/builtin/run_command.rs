@@ -72,9 +72,10 @@ impl RunCommand {
         };
         let network = if confinement.only_reads() { NO_NETWORK.to_owned() } else { confinement.network_in_words() };
         let description = format!(
-            "Run a shell command in a sandbox: it sees the workspace and the system's programs, {writes}, and gets no \
+            "Run a {} command in a sandbox: it sees the workspace and the system's programs, {writes}, and gets no \
              input. {network} When it ends, all processes it started end too. Calls of one turn take effect in the order \
-             given, as with `;` and not `&&`: one that fails does not stop those behind it."
+             given, as with `;` and not `&&`: one that fails does not stop those behind it.",
+            shell::program()
         );
         Self { spec: spec("run_command", &description, parameters), confinement, background }
     }
@@ -133,7 +134,7 @@ impl RunCommand {
             cwd: Some(folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()))),
             output: Streams::Capture(CaptureOptions { head: KEPT, tail: KEPT, listener, ..CaptureOptions::default() }),
             network: self.background.network(&cx.around),
-            ..Command::new("sh")
+            ..Command::new(shell::program())
         };
         let began = now();
         let ended = sandbox.run(&policy, command, &[]).await.map_err(|error| not_started(&error))?;

@@ -81,9 +81,9 @@ impl RunPython {
         let packages = if python.packages { "installed packages" } else { "no other packages" };
         let description = format!(
             "Run Python code in the workspace folder, in a sandbox: the standard library, {packages}. You get what it \
-             prints and the value of its last expression (or of a variable `result`). Shared variables are globals, and \
-             in the dict `reads_data`. Your tools are functions: `text = read_file(path=\"a.txt\")`; one that fails \
-             raises ToolError. {network} Each call starts with a new interpreter; {files}."
+             prints and the value of its last expression (or of a variable `result`). What stands under Inputs are globals, \
+             and in the dict `reads_data`. Your tools are functions: `text = str(read_file(path=\"a.txt\"))`; one that fails \
+             raises ToolError, as does a command that exits with an error. {network} Each call starts with a new interpreter; {files}."
         );
         Self { spec: spec("run_python", &description, parameters), output, confinement, python, pool: OnceCell::new() }
     }

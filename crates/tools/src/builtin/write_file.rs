@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_run::{EffectClass, EffectFacts, Failure, PreparedCall, RecoveryOutcome, ToolSpec};
-use updraft_workspace::{Place, text};
+use updraft_workspace::{LinkPolicy, PathKind, Place, text};
 
 use super::write_plan::{self, WritePlan};
 use super::{failed, parse, spec};
@@ -35,8 +35,7 @@ impl WriteFile {
             "required": ["path", "content"],
             "additionalProperties": false
         });
-        let description = "Create or replace a whole file. Calls of one turn take effect in the order given, so those \
-                           behind it see the file.";
+        let description = "Create or replace a whole file.";
         Self { spec: spec("write_file", description, parameters), file: limits.file, time: limits.time }
     }
 
@@ -77,7 +76,13 @@ impl Tool for WriteFile {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        write_plan::prepare(args, EffectClass::Checkable, place)
+        let prepared = write_plan::prepare(args, EffectClass::Checkable, place);
+        let is_there = |path: &String| {
+            place.workspace.locate(path).is_ok_and(|path| {
+                place.workspace.about(&path, LinkPolicy::Never).is_ok_and(|about| about.kind == PathKind::File)
+            })
+        };
+        PreparedCall { replaces: prepared.writes.iter().any(is_there), ..prepared }
     }
 
     fn facts(&self, args: &Value, place: &Place) -> EffectFacts {

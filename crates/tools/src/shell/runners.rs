@@ -41,10 +41,43 @@ const PACKAGED: [(&str, &str); 16] = [
 ];
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 /// Programs that run others in ways that are not parsed: as another user, elsewhere, later, or from a text.
-const RUNNERS: [&str; 22] = [
-    "sudo", "doas", "su", "ssh", "eval", "source", ".", "trap", "alias", "fish", "parallel", "watch", "setsid",
-    "stdbuf", "chroot", "busybox", "script", "flock", "strace", "taskset", "unshare", "nsenter",
+const RUNNERS: [&str; 33] = [
+    "sudo",
+    "doas",
+    "su",
+    "ssh",
+    "eval",
+    "source",
+    ".",
+    "trap",
+    "alias",
+    "fish",
+    "parallel",
+    "watch",
+    "setsid",
+    "stdbuf",
+    "chroot",
+    "busybox",
+    "script",
+    "flock",
+    "strace",
+    "taskset",
+    "unshare",
+    "nsenter",
+    "let",
+    "compgen",
+    "mapfile",
+    "readarray",
+    "hash",
+    "enable",
+    "unset",
+    "read",
+    "declare",
+    "typeset",
+    "local",
 ];
+/// Commands of bash that run what is in the index of a variable that they are given with `-v`: `printf -v 'a[$(…)]'`.
+const INDEXERS: [&str; 3] = ["printf", "test", "["];
 /// Keywords of the shell that begin something other than a simple command.
 const KEYWORDS: [&str; 18] = [
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
@@ -94,6 +127,7 @@ fn program(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<SimpleComma
     let inner = if SHELLS.contains(&name) { script(&rest) } else { wrapped(name, &words) };
     let runs = RUNNERS.contains(&name)
         || KEYWORDS.contains(&name)
+        || (INDEXERS.contains(&name) && rest.iter().any(|word| word.is_none_or(|word| word.starts_with("-v"))))
         || (name == "find" && rest.iter().any(|word| word.is_none_or(is_action)));
     // `python3.12` is `python`.
     let language = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

@@ -159,7 +159,7 @@ async fn a_folder_is_not_read_or_written_as_a_file() {
     let world = World::new();
     world.put("dir/a.txt", "a\n");
     let message = world.failure("read_file", json!({ "path": "dir" })).await.message;
-    assert_eq!(message, "`dir` is a folder; expected a regular file");
+    assert_eq!(message, "`dir` is a folder. It has a.txt");
     let message = world.failure("write_file", json!({ "path": "dir", "content": "x" })).await.message;
     assert_eq!(message, "`dir` is a folder; expected a regular file");
     assert!(

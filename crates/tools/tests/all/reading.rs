@@ -77,7 +77,10 @@ async fn a_long_file_is_cut_after_a_whole_line_and_says_where_to_read_on() {
     // One line of three megabytes, as programs write them.
     world.put("data.json", "0123456789".repeat(300_000));
     let text = world.text("read_file", json!({ "path": "data.json" })).await;
-    assert_eq!(text, format!("1\t{}… [line of 3000000 characters cut; limit 1 shows more]", "0123456789".repeat(200)));
+    assert_eq!(
+        text,
+        format!("1\t{}… [line of 3000000 characters cut; search_files finds what is in it]", "0123456789".repeat(200))
+    );
     let more = world.text("read_file", json!({ "path": "data.json", "limit": 1 })).await;
     assert!((40_000..50_000).contains(&more.len()), "{}", more.len());
     let raw = by_code(&world, json!({ "path": "data.json" })).await;
@@ -208,4 +211,21 @@ async fn text_in_any_encoding_is_understood_and_binary_is_refused() {
     world.put("book.epub", b"PK\x03\x04");
     let message = world.failure("read_file", json!({ "path": "book.epub" })).await.message;
     assert_eq!(message, "`book.epub` was not read: files that have to be unpacked are not read here");
+}
+
+#[tokio::test]
+async fn a_path_that_is_not_there_is_answered_with_the_nearest() {
+    let world = World::new();
+    world.put("markdown/extensions/toc.py", "x = 1\n");
+    world.put("markdown/core.py", "x = 1\n");
+    let why = async |path: &str| world.failure("read_file", json!({ "path": path })).await.message;
+    let nearest = "the nearest is `markdown/extensions/toc.py`";
+    assert_eq!(
+        why("markdown/extension/toc.py").await,
+        format!("there is no `markdown/extension/toc.py` in the workspace; {nearest}")
+    );
+    assert!(why("toc.py").await.ends_with(nearest));
+    assert!(why("markdown/extensions/toc.pyi").await.ends_with(nearest));
+    assert_eq!(why("quite/another.rs").await, "there is no `quite/another.rs` in the workspace");
+    assert_eq!(why("markdown").await, "`markdown` is a folder. It has core.py, extensions/");
 }

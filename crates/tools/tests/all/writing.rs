@@ -159,7 +159,7 @@ async fn an_edit_replaces_the_one_place_that_is_meant() {
     let several = world.failure("edit_file", json!({ "path": "a.rs", "old": "let ", "new": "const " })).await;
     assert_eq!(
         several.message,
-        "nothing was changed in `a.rs`: `old` occurs 2 times, on lines 1, 2; give more of the lines around it so that it occurs once, or set replace_all"
+        "nothing was changed in `a.rs`: `old` occurs 2 times, on lines 1, 2; give more of the lines around it so that it occurs once, or set replace_all:\n1\tlet a = 1;\n2\tlet b = 2;"
     );
     let all =
         world.text("edit_file", json!({ "path": "a.rs", "old": "let ", "new": "const ", "replace_all": true })).await;

@@ -446,6 +446,9 @@ pub(super) fn note(event: &Event) -> Option<(String, bool)> {
         Event::Compacted { upto, .. } => Some((format!("{upto} older messages are summarised"), false)),
         Event::Imported => Some(("imported from a file".to_owned(), false)),
         Event::Adopted { .. } => Some(("taken over on this machine".to_owned(), false)),
+        Event::Advised { note: Note::Unfinished { what }, .. } => {
+            Some((format!("not done: {}", what.lines().next().unwrap_or_default()), true))
+        }
         Event::Advised { note: Note::Unfit { what }, .. } => Some((format!("does not fit: {what}"), true)),
         Event::Advised { note: Note::MissingOutput { names }, .. } => {
             Some((format!("missing in the result: {}", names.join(", ")), true))

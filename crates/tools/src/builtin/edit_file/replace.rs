@@ -1,5 +1,7 @@
 //! Replaces text that matches exactly, and shows the nearest line if nothing matches.
 
+use std::fmt::Write as _;
+
 use updraft_workspace::text::LineEndings;
 
 use crate::truncate;
@@ -10,6 +12,10 @@ const COMPARED: usize = 5_000;
 const SHOWN: usize = 200;
 /// Most line numbers named if a text occurs more than once.
 const NAMED: usize = 5;
+/// Of so many places the lines around them are shown.
+const SURROUNDED: usize = 3;
+/// Most lines that are shown of one place.
+const MOST_AROUND: usize = 8;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EditedText {
@@ -42,9 +48,10 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Edi
             Ok(EditedText { text: text.replace(&wanted, &put), count })
         }
         several => Err(format!(
-            "`old` occurs {} times, on lines {}; give more of the lines around it so that it occurs once, or set replace_all",
+            "`old` occurs {} times, on lines {}; give more of the lines around it so that it occurs once, or set replace_all{}",
             several.len(),
-            line_numbers(text, several)
+            line_numbers(text, several),
+            surroundings(text, several, wanted.len())
         )),
     }
 }
@@ -82,6 +89,24 @@ fn line_numbers(text: &str, starts: &[usize]) -> String {
         numbers.push("…".into());
     }
     numbers.join(", ")
+}
+
+/// The lines around the first places, numbered as `read_file` does, so that they need not be read.
+fn surroundings(text: &str, starts: &[usize], length: usize) -> String {
+    let (mut shown, mut last) = (":".to_owned(), 0);
+    for start in starts.iter().take(SURROUNDED) {
+        let from = text[..*start].matches('\n').count().saturating_sub(1);
+        let until = text[..start + length].matches('\n').count() + 2;
+        if until - from > MOST_AROUND {
+            return String::new();
+        }
+        shown.push_str(if last > 0 && from > last { "\n--" } else { "" });
+        for (at, line) in text.lines().enumerate().take(until).skip(from.max(last)) {
+            let _ = write!(shown, "\n{}\t{}", at + 1, truncate::line(line, SHOWN));
+        }
+        last = until;
+    }
+    shown
 }
 
 /// A note with the line that is most like the first line of `old`.

@@ -30,7 +30,7 @@ pub(super) fn output(name: &str, args: &Args, seen: &WindowText, numbers: LineNu
     let is_short = last_line + 1 - first_line < wanted;
     let truncated = seen.is_cut_in_line || (is_short && seen.next_line().is_some());
     let text = match numbers {
-        _ if seen.text.is_empty() => format!("[`{name}` is empty]\n"),
+        LineNumbers::Added if seen.text.is_empty() => format!("[`{name}` is empty]\n"),
         LineNumbers::Added if seen.is_whole() => seen.numbered(),
         LineNumbers::Added => format!("{}{}", place(seen), seen.numbered()),
         LineNumbers::Left if truncated => {

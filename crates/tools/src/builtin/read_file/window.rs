@@ -89,7 +89,10 @@ impl Window {
     /// Says of a line that is too long how long it is.
     fn end_line(&mut self) {
         if self.bounds.line_characters.is_some_and(|most| self.characters > most) {
-            let note = format!("… [line of {} characters cut; limit 1 shows more]", self.characters);
+            // A character has up to four bytes.
+            let whole = self.characters * 4 <= self.bounds.bytes as u64;
+            let how = if whole { "limit 1 shows it" } else { "search_files finds what is in it" };
+            let note = format!("… [line of {} characters cut; {how}]", self.characters);
             self.take(note.as_bytes());
         }
     }
@@ -179,7 +182,7 @@ mod tests {
         let text = "éééé\néééééé\nx\nlast one";
         for piece in 1..text.len() {
             let seen = seen(BOUNDS, text, piece);
-            let wanted = "éééé\néééé… [line of 6 characters cut; limit 1 shows more]\nx\nlast… [line of 8 characters cut; limit 1 shows more]";
+            let wanted = "éééé\néééé… [line of 6 characters cut; limit 1 shows it]\nx\nlast… [line of 8 characters cut; limit 1 shows it]";
             assert_eq!((seen.text.as_str(), seen.last_line), (wanted, 4), "{piece}");
             assert!(seen.is_whole());
         }

@@ -143,6 +143,24 @@ fn the_stage_shows_what_runs() {
     assert!(stage.calls("/bin/sh", "echo 'git push'").is_empty());
 }
 
+#[test]
+fn what_bash_runs_in_an_index_is_doubted() {
+    let stage = Stage::new();
+    for text in [
+        "printf -v 'a[$(git push)]' x",
+        "test -v 'a[$(git push)]'",
+        "[ -v 'a[$(git push)]' ]",
+        "let 'a[$(git push)]=1'",
+        "declare -i 'x=a[$(git push)]'",
+        "unset 'a[$(git push)]'",
+        "read 'a[$(git push)]' < /dev/null",
+        "compgen -C 'git push'",
+    ] {
+        assert_eq!(stage.missed(text), None);
+        assert!(is_uncertain(text), "{text}");
+    }
+}
+
 proptest! {
     // `PROPTEST_CASES` sets the number of cases.
     #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() })]
