@@ -34,8 +34,12 @@ pub(crate) fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &Workspa
         // It asks nothing but the separate question about requirements in free text.
         StepRole::Prove => String::new(),
         StepRole::Work => match run.goal().mode {
+            RunMode::Agent(_) if run.settings().has_small_window() => kit.say(
+                "query-small",
+                &[("goal", goal), ("instructions", &instructions), ("context", &words), ("inputs", &inputs)],
+            ),
             RunMode::Agent(_) => kit.say(
-                if run.settings().has_small_window() { "query-small" } else { "query" },
+                "query",
                 &[("goal", goal), ("instructions", &instructions), ("context", &words), ("inputs", &inputs)],
             ),
             RunMode::Plan | RunMode::Swarm | RunMode::Given if run.is_review(step) => kit.say(

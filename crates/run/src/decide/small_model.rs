@@ -7,7 +7,7 @@ use crate::goal::SMALL_WINDOW;
 use crate::message::ToolCall;
 use crate::reply::{Failure, FailureKind};
 use crate::state::Run;
-use crate::step::{ConversationEntry, Step, StepRole};
+use crate::step::{ConversationEntry, Step, StepRole, ToolCallOutcome};
 
 use super::turn::has_failed;
 
@@ -32,7 +32,7 @@ impl Run {
         });
         let why = match last {
             None => NOTHING_CALLED.to_owned(),
-            Some(results) if results.outcomes.iter().all(has_failed) => LAST_CALL_FAILED.to_owned(),
+            Some(results) if results.outcomes.iter().all(did_nothing) => LAST_CALL_FAILED.to_owned(),
             Some(_) => left_over(task, &self.touched(step))?,
         };
         let what = format!("{why}\n\nThe task is still: {task}");
@@ -74,6 +74,11 @@ impl Run {
         }
         touched
     }
+}
+
+/// Whether a call failed or was not made.
+fn did_nothing(outcome: &ToolCallOutcome) -> bool {
+    has_failed(outcome) || matches!(outcome, ToolCallOutcome::Rejected(_))
 }
 
 /// A file that a step wanted to read, or has changed.
